@@ -7,12 +7,23 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import OneHotEncoder
 from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
 
 from subsvms._states import State
 from subsvms.app.features import coders
-from subsvms.app.features.coders import COMPONENTS, NGRAMS, Calendar, Categories, Letters, learn_coder
+from subsvms.app.features.coders import (
+    COMPONENTS,
+    NGRAMS,
+    Calendar,
+    Categories,
+    Letters,
+    count_words,
+    learn_coder,
+    learn_letters,
+    project_letters,
+)
 
 WORDS = ["good", "bad", "slow", "Quick", "cheap", "déjà", "vu", "loud.", "quiet", "güzel", "日本語", "a"]
 
@@ -123,3 +134,28 @@ def test_a_state_gives_the_same_coder_again(learned):
         again = coders.CODERS[header["coder"]].from_state(State(json.loads(json.dumps(header)), arrays))
         assert again.names == coder.names
         np.testing.assert_array_equal(again.encode(columns[kind]), coder.encode(columns[kind]))
+
+
+TEXTS = np.array(
+    ["To be, or not to be", "", "a", "that  is\tthe Question", "İstanbul ŠKODA", "aaaa aaaa"], object
+)
+
+
+def test_counting_by_words_counts_what_scikit_learn_counts():
+    holds, words = count_words(TEXTS)
+    vectorizer = CountVectorizer(**NGRAMS)
+    found = (holds @ vectorizer.fit_transform(words)).toarray()
+    whole = CountVectorizer(**NGRAMS)
+    np.testing.assert_array_equal(found, whole.fit_transform(TEXTS).toarray())
+    assert list(vectorizer.get_feature_names_out()) == list(whole.get_feature_names_out())
+
+
+def test_very_many_texts_are_learned_from_in_part(monkeypatch):
+    texts = np.array([f"word{i % 7} other{i % 11}" if i % 3 else None for i in range(300)], dtype=object)
+    monkeypatch.setattr(coders, "MAX_TEXTS", 100)
+    present = np.array([text for text in texts if text is not None], dtype=object)
+    learned = learn_letters(texts)
+    monkeypatch.setattr(coders, "MAX_TEXTS", 10**6)
+    for found, wanted in zip(learned, learn_letters(present[::2]), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert not project_letters(np.array([None, "???"], dtype=object), *learned[:3]).any()

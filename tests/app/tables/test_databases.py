@@ -28,13 +28,9 @@ SECRET = "s3cret"
 SERVERS = os.environ.get("SUBSVMS_DATABASES", "").split()  # whose table t may be replaced; with -n 0
 WRITES = [
     "with a as (select 1) delete from t where a < 4 returning *",
-    "with b as (select 1) insert into t select 7, 'seven'",
-    "insert into t values (7, 'seven')",
-    "delete from t",
-    "update t set a = 0",
-    "create table u (a int)",
-    "drop table t",
-]
+    "with b as (select 1) insert into t select 7, 'seven'", "insert into t values (7, 'seven')",
+    "delete from t", "update t set a = 0", "create table u (a int)", "drop table t",
+]  # fmt: skip
 
 
 def make(path, *statements):
@@ -63,18 +59,17 @@ def test_of_several_tables_the_only_one_with_the_label_is_read_and_named(tmp_pat
     path = make(tmp_path / "t.db", "create table people (id, name)", LOANS, ROWS)
     read = read_table(path, "label")
     assert read.labels.tolist() == ["no", "yes", None]
-    assert read.notes[0] == (
-        f"Only the table 'loans' of {str(path)!r} has the column 'label': it was read, and 'people' was not."
-    )
+    assert read.notes[0].endswith("t.db' has the column 'label': it was read, and 'people' was not.")
     chosen = read_table(path, "label", query="select * from loans")
     assert chosen.columns.equals(read.columns) and chosen.notes == read.notes[1:]
 
 
-def test_a_query_chooses_rows_and_columns(tmp_path):
-    few = "with few as (select * from loans where label is not null)"
-    query = f"{few} select amount as a, label from few order by 1"
-    read = read_table(make(tmp_path / "t.db"), "label", query=query)
+def test_a_query_chooses_rows_and_columns_and_views(tmp_path):
+    path = make(tmp_path / "t.db", LOANS, ROWS, "create view some as select * from loans where id < 3")
+    query = "with few as (select * from some) select amount as a, label from few order by 1"
+    read = read_table(path, "label", query=query)
     assert read.columns.to_pydict() == {"a": [None, 1.5], "label": ["yes", "no"]}
+    assert len(read_table(path, "label")) == 3
 
 
 def test_a_database_with_a_log_is_read_once_the_log_is_in_it(tmp_path):
@@ -92,22 +87,12 @@ def test_a_database_with_a_log_is_read_once_the_log_is_in_it(tmp_path):
 def test_a_database_that_is_being_changed_is_refused(tmp_path):
     path = make(tmp_path / "t.db")
     journal = tmp_path / "t.db-journal"
-    journal.write_bytes(b"")
-    assert len(read_table(path, "label")) == 3
-    journal.write_bytes(bytes(512))  # as one that is kept, but done with
-    assert len(read_table(path, "label")) == 3
+    for done in (b"", bytes(512)):
+        journal.write_bytes(done)
+        assert len(read_table(path, "label")) == 3
     journal.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(504))
-    message = (
-        "has changes that are not finished, as 't.db-journal' says: close the program that uses it, or open "
-        "and close it there if that program was stopped."
-    )
+    message = "has changes that are not finished, as 't.db-journal' says: close the program that uses it, or"
     assert_refused(message, read_table, path, "label")
-
-
-def test_a_view_is_read_only_if_asked_for(tmp_path):
-    path = make(tmp_path / "t.db", LOANS, ROWS, "create view few as select * from loans where id < 3")
-    assert len(read_table(path, "label")) == 3
-    assert len(read_table(path, "label", query="select * from few")) == 2
 
 
 def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):
@@ -168,12 +153,6 @@ def test_a_query_without_end_is_stopped_by_the_memory(tmp_path, monkeypatch):
     assert_refused(message, read_table, make(tmp_path / "t.db"), "label", query=query)
 
 
-def test_an_address_of_a_database_is_refused_without_its_password():
-    where = "postgresql://ann:secret@host/shop"
-    message = "An address such as postgresql:// cannot be read here: save the table, or the answer"
-    assert "secret" not in assert_refused(message, read_table, where, "y")
-
-
 @pytest.fixture(scope="module")
 def loans(tmp_path_factory):
     path = tmp_path_factory.mktemp("db") / "loans.db"
@@ -216,14 +195,10 @@ def test_what_gives_no_answer_is_refused_and_the_address_is_hidden(tmp_path, loa
 
 @pytest.mark.parametrize(
     "address",
-    [
-        f"postgresql://eve:{SECRET}@h/db?application_name=a@b",
-        f"postgresql://h/db?user=eve&password={SECRET}",
-        f"postgresql://anna:{SECRET}@h/db",
-        f"postgresql://anna:{SECRET}%40%20end@h/db",
-        f"mssql://h/db?odbc_connect=Server=main;Password={SECRET}",
-    ],
-)
+    [f"postgresql://eve:{SECRET}@h/db?application_name=a@b", f"postgresql://h/db?user=eve&password={SECRET}",
+     f"postgresql://anna:{SECRET}@h/db", f"postgresql://anna:{SECRET}%40%20end@h/db",
+     f"mssql://h/db?odbc_connect=Server=main;Password={SECRET}"],
+)  # fmt: skip
 def test_what_a_driver_says_is_hidden_with_a_secret_in_it(address):
     url = sqlalchemy.make_url(address)
     password = url.password or SECRET
@@ -249,10 +224,10 @@ def test_a_driver_that_cannot_be_loaded_is_named_in_one_sentence(tmp_path, monke
 def make_table(address):
     engine = sqlalchemy.create_engine(address)
     with engine.begin() as connection:
-        connection.exec_driver_sql("drop table if exists t")
-        connection.exec_driver_sql("drop table if exists u")
-        connection.exec_driver_sql("create table t (a int, s varchar(9))")
-        connection.exec_driver_sql("insert into t values (1, 'ab'), (2, 'b'), (8, 'c;d')")
+        for statement in ("drop table if exists t", "drop table if exists u",
+                          "create table t (a int, s varchar(9))",
+                          "insert into t values (1, 'ab'), (2, 'b'), (8, 'c;d')"):  # fmt: skip
+            connection.exec_driver_sql(statement)
     engine.dispose()
 
 
@@ -312,7 +287,6 @@ def test_a_file_is_not_touched(address):
 
 
 def test_a_database_is_corrected_applied_and_repeated_without_its_address(loans, tmp_path, monkeypatch):
-    """The login is one that SQLite passes over, as another database would not."""
     monkeypatch.chdir(tmp_path)
     address = f"sqlite:///{loans}"
     make = sqlalchemy.create_engine
@@ -328,17 +302,10 @@ def test_a_database_is_corrected_applied_and_repeated_without_its_address(loans,
     said += call("correct", secret, code=2).output + call(*words, "--engine", "local", code=2).output
     written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert SECRET not in said and SECRET.encode() not in written and b"postgresql:" not in written
-    assert (tmp_path / "out/corrected.parquet").read_bytes() == (
-        tmp_path / "again/corrected.parquet"
-    ).read_bytes()
+    first, again = ((tmp_path / one / "corrected.parquet").read_bytes() for one in ("out", "again"))
+    assert first == again
     record = json.loads((tmp_path / "out/run.json").read_text())
     assert record["input"]["paths"] == ["table.parquet"] and record["options"]["query"] is None
     shutil.move("out", "moved")
     assert len(read(tmp_path / "moved/issues.csv")) > 0
     assert "already exists" in call("apply", "moved", "--undecided", "suggestion", code=2).output
-
-
-def test_other_databases_are_read(tmp_path):
-    pytest.importorskip("duckdb_engine")
-    query = "select range as n, case when range % 2 = 0 then 'no' else 'yes' end as y from range(6)"
-    assert read_database("duckdb:///:memory:", "y", query).classes == ["no", "yes"]

@@ -1,7 +1,6 @@
 """A sheet of a workbook is read as the table that people see in it, or one sentence says why not."""
 
 import datetime as dt
-import io
 import zipfile
 
 import openpyxl
@@ -20,6 +19,7 @@ ROWS = [
     [" two\nlines ", None, None, None, None],
 ]
 SHEET = "xl/worksheets/sheet1.xml"
+TABLE = [["a", "label"], [1, "x"], [2, "y"]]
 
 
 def test_cells_keep_their_types(tmp_path):
@@ -42,24 +42,14 @@ def test_whole_numbers_are_labels_and_mixed_columns_are_text(tmp_path):
 
 
 def test_errors_in_cells_are_missing_values(tmp_path):
-    path = make_xlsx(
-        tmp_path / "t.xlsx", [["a", "b", "label"], [1, 1, "x"], [2, 2, "y"], ["#N/A", 3, "#REF!"]]
-    )
-    read = read_table(path, "label")
+    rows = [["a", "b", "label"], [1, 1, "x"], [2, 2, "y"], ["#N/A", 3, "#REF!"]]
+    read = read_table(make_xlsx(tmp_path / "t.xlsx", rows), "label")
     assert read.columns["a"].to_pylist() == [1, 2, None] and read.labels.tolist() == ["x", "y", None]
 
 
 def test_titles_and_empty_rows_are_skipped_and_said(tmp_path):
-    rows = [
-        [],
-        ["Loans of 2024"],
-        [None, "in EUR"],
-        [None, "a", "label"],
-        [],
-        [None, 1, "x"],
-        [],
-        [None, 2, "y"],
-    ]
+    rows = [[], ["Loans of 2024"], [None, "in EUR"], [None, "a", "label"], [], [None, 1, "x"], []]
+    rows.append([None, 2, "y"])
     read = read_table(make_xlsx(tmp_path / "t.xlsx", rows), "label")
     assert read.columns.to_pydict() == {"a": [1, 2], "label": ["x", "y"]}
     assert read.notes == (
@@ -85,18 +75,14 @@ def test_columns_without_a_name_are_named_after_their_letters(tmp_path):
 
 @pytest.mark.parametrize("wanted", [None, "data"])
 def test_the_sheet_with_the_label_is_read(tmp_path, wanted):
-    path = make_xlsx(
-        tmp_path / "t.xlsx",
-        ("read me", [["see the other sheet"]]),
-        ("data", [["a", "label"], [1, "x"], [2, "y"]]),
-    )
+    sheets = ("read me", [["see the other sheet"]]), ("data", TABLE)
+    path = make_xlsx(tmp_path / "t.xlsx", *sheets)
     assert read_table(path, "label", sheet=wanted).labels.tolist() == ["x", "y"]
 
 
 def test_a_sheet_that_is_not_clear_is_asked_for(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    table = [["a", "label"], [1, "x"], [2, "y"]]
-    make_xlsx(tmp_path / "t.xlsx", ("one", table), ("two", table), ("three", []))
+    make_xlsx(tmp_path / "t.xlsx", ("one", TABLE), ("two", TABLE), ("three", []))
     for sheet, label, message in [
         (None, "label", "has a column 'label' in several sheets, 'one', 'two': choose one with sheet."),
         (None, None, "has several sheets, 'one', 'two': choose one with sheet."),
@@ -144,10 +130,7 @@ def test_merged_names_are_refused_and_merged_titles_are_not(tmp_path):
     assert read_table(path, "label").labels.tolist() == ["x", "y"]
     book.active.merge_cells("A2:B2")
     book.save(path)
-    message = (
-        "has merged cells, A2:B2, in the row of its column names: unmerge them, and write one name above"
-    )
-    assert_refused(message, read_table, path, "label")
+    assert_refused("has merged cells, A2:B2, in the row of its column names", read_table, path, "label")
 
 
 def test_damaged_and_protected_files_are_refused(tmp_path, monkeypatch):
@@ -182,23 +165,17 @@ def test_damaged_and_protected_files_are_refused(tmp_path, monkeypatch):
     message = "'t.xlsx' is damaged (it holds a document type): save it again in the program that made it."
     assert_refused(message, read_table, "t.xlsx", "label")
     zip_again(tmp_path / "t.xlsx", {"a": b"b"})
-    assert_refused(
-        "'t.xlsx' is damaged or not an Excel workbook (no xl/workbook.xml)", read_table, "t.xlsx", "y"
-    )
-
-
-def test_an_archive_protected_with_a_password_is_refused(tmp_path):
-    path = make_xlsx(tmp_path / "t.xlsx", [HEADER, *ROWS])
-    data = bytearray(path.read_bytes())
-    at = data.index(b"PK\x01\x02")
-    data[at + 8] |= 1  # the flag in the directory of the archive
-    path.write_bytes(bytes(data))
-    assert_refused("is protected with a password: save it without one.", read_table, path, "label")
+    assert_refused("or not an Excel workbook (no xl/workbook.xml)", read_table, "t.xlsx", "y")
+    at = good.index(b"PK\x01\x02")  # the directory of the archive
+    for place, byte, message in ((at + 8, 1, "is protected with a password"), (at + 24, 10, "is damaged")):
+        data = bytearray(good)
+        data[place] = byte  # a flag, and a size that is wrong
+        write(tmp_path, bytes(data), "t.xlsx")
+        assert_refused(f"'t.xlsx' {message}", read_table, "t.xlsx", "label")
 
 
 def test_a_sheet_that_claims_more_than_the_memory_is_refused(tmp_path, monkeypatch):
-    table = [["a", "label"], [1, "x"], [2, "y"]]
-    path = make_xlsx(tmp_path / "t.xlsx", table)
+    path = make_xlsx(tmp_path / "t.xlsx", TABLE)
     change_part(path, SHEET, lambda text: text.replace('r="3"', 'r="1048576"').replace('"B3"', '"XFD1048576"')
                 .replace('"A3"', '"A1048576"'))  # fmt: skip
     message = "has a sheet of 1,048,576 rows and 16,384 columns, too large for the free memory: delete"
@@ -208,7 +185,7 @@ def test_a_sheet_that_claims_more_than_the_memory_is_refused(tmp_path, monkeypat
         'office:value="1" table:number-columns-repeated="100000"/></table:table-row>'
     )
     message = "has a sheet of 1,000,003 rows and 100,000 columns, too large"
-    said = assert_refused(message, read_table, make_ods(tmp_path / "t.ods", table, repeat), "label")
+    said = assert_refused(message, read_table, make_ods(tmp_path / "t.ods", TABLE, repeat), "label")
     assert "damaged" not in said
     path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], ["z" * 30_000, "x"], ["b", "y"]])
     monkeypatch.setattr("subsvms.app.tables.files.measure_free_memory", lambda: 100_000.0)
@@ -229,15 +206,6 @@ def test_one_text_that_all_cells_share_counts_for_each(tmp_path, monkeypatch):
     assert_refused("has a sheet of 101 rows and 2 columns, too large", read_table, path, "label")
 
 
-def test_an_archive_that_lies_about_its_sizes_is_not_believed(tmp_path):
-    path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], [1, "x"], [2, "y"]])
-    data = bytearray(path.read_bytes())
-    at = data.index(b"PK\x01\x02")
-    data[at + 24 : at + 28] = (10).to_bytes(4, "little")
-    path.write_bytes(bytes(data))
-    assert_refused("is damaged or not a workbook", read_table, path, "label")
-
-
 @pytest.mark.parametrize("name", ["t.ods", "t.ods.gz"])
 def test_open_document_comes_back_as_xlsx(tmp_path, name):
     rows = [["a", "label", "c"], [1, "x", "ä"], [2.5, "y", None]]
@@ -247,26 +215,16 @@ def test_open_document_comes_back_as_xlsx(tmp_path, name):
     if name.endswith("gz"):
         path = write(tmp_path, files.compress(path.read_bytes(), tmp_path / name), name)
     read = read_table(path, "label")
-    assert read.notes == (
-        "OpenDocument is read, but not written: the result is an .xlsx file of plain values.",
-    )
+    (note,) = read.notes
+    assert note == "OpenDocument is read, but not written: the result is an .xlsx file of plain values."
     write_table(read, tmp_path / "new.xlsx", ["y", "y"], {"given": read.labels})
-    assert load(tmp_path / "new.xlsx") == [
-        ["a", "label", "given", "c"],
-        [1, "y", "x", "ä"],
-        [2.5, "y", "y", None],
-    ]
+    wanted = [["a", "label", "given", "c"], [1, "y", "x", "ä"], [2.5, "y", "y", None]]
+    assert load(tmp_path / "new.xlsx") == wanted
     assert_refused("'x.ods' does not say in which format to write", write_table, read, "x.ods")
 
 
-def test_a_workbook_from_standard_input_is_recognised(tmp_path, monkeypatch):
-    path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], [1, "x"], [2, "y"]])
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
-    assert read_table("-", "label").format == "xlsx"
-
-
 def test_macros_and_pictures_are_not_handed_on(tmp_path, monkeypatch):
-    path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], [1, "x"], [2, "y"]])
+    path = make_xlsx(tmp_path / "t.xlsx", TABLE)
     zip_again(path, unzip(path) | {"xl/vbaProject.bin": b"macro", "xl/media/image1.png": b"picture"})
     seen = []
     opened = python_calamine.CalamineWorkbook.from_filelike

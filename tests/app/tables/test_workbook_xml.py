@@ -80,12 +80,6 @@ def test_empty_cells_where_new_columns_go_are_replaced(tmp_path):
     assert load(tmp_path / "new.xlsx") == [["n", "label", "given"], [1, "yes", "no"], [2, "yes", "yes"]]
 
 
-def test_the_same_labels_give_the_same_sheet(tmp_path):
-    path = make_rich(tmp_path / "t.xlsx")
-    write_table(read_table(path, "label"), tmp_path / "new.xlsx")
-    assert unzip(path)[SHEET] == unzip(tmp_path / "new.xlsx")[SHEET]
-
-
 def test_new_columns_go_to_the_right_and_formulas_stay(tmp_path):
     path = make_rich(tmp_path / "t.xlsx")
     read = read_table(path, "label")
@@ -93,11 +87,9 @@ def test_new_columns_go_to_the_right_and_formulas_stay(tmp_path):
     write_table(read, tmp_path / "new.xlsx", ["yes", "no", "yes"], more)
     rows = load(tmp_path / "new.xlsx")
     assert rows[:4] == [
-        ["n", "label", "twice", "given", "weight"],
-        [1, "yes", "=A2*2", "no", 0.5],
-        [2, "no", "=A3*2", "yes", True],
-        [3, "yes", "=A4*2", None, None],
-    ]
+        ["n", "label", "twice", "given", "weight"], [1, "yes", "=A2*2", "no", 0.5],
+        [2, "no", "=A3*2", "yes", True], [3, "yes", "=A4*2", None, None],
+    ]  # fmt: skip
     assert all(cell is None for row in rows[4:] for cell in row)
     sheet = openpyxl.load_workbook(tmp_path / "new.xlsx")["data"]
     assert sheet["D1"].font.bold and sheet["D9"].fill.fgColor.rgb == "00FF0000"
@@ -107,7 +99,6 @@ def test_new_columns_go_to_the_right_and_formulas_stay(tmp_path):
 
 
 def test_cells_of_any_spelling_are_found(tmp_path):
-    """Prefixes, cells and rows without addresses, missing cells, spans and comments are all valid."""
     path = make_xlsx(tmp_path / "t.xlsx", [["a", "label", "c"], [1, "x", 5], [2, "y", 6], [3, None, 7]])
     sheet = unzip(path)[SHEET].decode()
     spellings = {
@@ -130,15 +121,12 @@ def test_cells_of_any_spelling_are_found(tmp_path):
 
 def test_labels_by_formulas_give_a_plain_workbook(tmp_path):
     path = make_xlsx(tmp_path / "t.xlsx", [["n", "label"], [1, '=IF(A2>1,"x","y")'], [2, "z"]])
-    change_part(
-        path, SHEET, lambda text: re.sub("(<c[^>]*)(><f>.*?</f>)<v ?/>", r'\1 t="str"\2<v>y</v>', text)
-    )
+    pattern, value = "(<c[^>]*)(><f>.*?</f>)<v ?/>", r'\1 t="str"\2<v>y</v>'
+    change_part(path, SHEET, lambda text: re.sub(pattern, value, text))
     read = read_table(path, "label")
     assert read.labels.tolist() == ["y", "z"]
-    assert read.notes == (
-        "The label column 'label' is computed by formulas, as in cell B2: the result is an .xlsx file of "
-        "plain values.",
-    )
+    (note,) = read.notes
+    assert note.startswith("The label column 'label' is computed by formulas, as in cell B2: the result is")
     write_table(read, tmp_path / "new.xlsx", ["z", "z"])
     assert load(tmp_path / "new.xlsx") == [["n", "label"], [1, "z"], [2, "z"]]
 
@@ -183,25 +171,24 @@ def test_types_come_back_from_a_plain_workbook(tmp_path):
 
 def test_what_a_sheet_cannot_hold_is_refused(tmp_path):
     read = read_table(write(tmp_path, f"a,label\n{'z' * 40_000},x\n1,y\n"), "label")
-    message = (
-        "The table has a cell of 40,000 characters, 'zzzzzzzzzzzzzzzzzzzz'..., but Excel holds at most 32,767"
-    )
+    message = "The table has a cell of 40,000 characters, 'zzzzzzzzzzzzzzzzzzzz'..., but Excel holds at most"
     assert_refused(message, write_table, read, tmp_path / "t.xlsx")
     names = ",".join(f"c{i}" for i in range(16_384))
     read = read_table(write(tmp_path, f"{names},label\n{',' * 16_384}x\n{',' * 16_384}y\n"), "label")
-    message = (
-        "The table has 2 rows and 16,385 columns, but a sheet holds at most 1,048,575 rows below its header"
-    )
+    message = "The table has 2 rows and 16,385 columns, but a sheet holds at most 1,048,575 rows below its"
     assert_refused(message, write_table, read, tmp_path / "t.xlsx")
     assert not (tmp_path / "t.xlsx").exists()
 
 
 def test_the_same_table_gives_the_same_bytes(tmp_path):
-    read = read_table(make_rich(tmp_path / "t.xlsx"), "label")
+    path = make_rich(tmp_path / "t.xlsx")
+    read = read_table(path, "label")
     for name in ("a.xlsx", "b.xlsx"):
         write_table(read, tmp_path / name, ["yes"] * 3)
     assert (tmp_path / "a.xlsx").read_bytes() == (tmp_path / "b.xlsx").read_bytes()
     assert zipfile.ZipFile(tmp_path / "a.xlsx").testzip() is None
+    write_table(read, tmp_path / "same.xlsx")
+    assert unzip(path)[SHEET] == unzip(tmp_path / "same.xlsx")[SHEET]
 
 
 @pytest.mark.parametrize("column", [0, 25, 26, 701, 702, 16_383])
