@@ -75,7 +75,6 @@ def learned():
 
 @pytest.mark.filterwarnings("ignore:The matrix shape is:UserWarning")
 def test_features_are_those_of_skrub(seed):
-    """Four letters are too few for components; thirty are exactly as many as components."""
     rng = np.random.default_rng(seed)
     columns, new = draw_columns(rng, 120), draw_columns(rng, 40)
     strange = {
@@ -119,34 +118,24 @@ def test_a_coder_is_chosen_by_the_values(learned):
     assert learn_coder(nothing) == Categories(())
 
 
-def test_a_row_is_encoded_alike_alone_and_among_others(learned):
+def test_a_row_is_encoded_alike_alone_among_others_and_after_a_model_is_saved(learned):
     columns, fitted = learned
     for kind, coder in fitted.items():
         together = coder.encode(columns[kind])
         alone = [coder.encode(columns[kind][i : i + 1]) for i in range(8)]
         np.testing.assert_array_equal(np.concatenate(alone), together[:8])
-
-
-def test_a_state_gives_the_same_coder_again(learned):
-    columns, fitted = learned
-    for kind, coder in fitted.items():
         header, arrays = coder.to_state()
         again = coders.CODERS[header["coder"]].from_state(State(json.loads(json.dumps(header)), arrays))
         assert again.names == coder.names
-        np.testing.assert_array_equal(again.encode(columns[kind]), coder.encode(columns[kind]))
-
-
-TEXTS = np.array(
-    ["To be, or not to be", "", "a", "that  is\tthe Question", "İstanbul ŠKODA", "aaaa aaaa"], object
-)
+        np.testing.assert_array_equal(again.encode(columns[kind]), together)
 
 
 def test_counting_by_words_counts_what_scikit_learn_counts():
-    holds, words = count_words(TEXTS)
-    vectorizer = CountVectorizer(**NGRAMS)
+    texts = ["To be, or not to be", "", "a", "that  is\tthe Question", "İstanbul ŠKODA", "aaaa aaaa"]
+    holds, words = count_words(np.array(texts, object))
+    vectorizer, whole = CountVectorizer(**NGRAMS), CountVectorizer(**NGRAMS)
     found = (holds @ vectorizer.fit_transform(words)).toarray()
-    whole = CountVectorizer(**NGRAMS)
-    np.testing.assert_array_equal(found, whole.fit_transform(TEXTS).toarray())
+    np.testing.assert_array_equal(found, whole.fit_transform(texts).toarray())
     assert list(vectorizer.get_feature_names_out()) == list(whole.get_feature_names_out())
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from mixed_tables import N, distances, make_mixed, make_table
+from nasty_texts import assert_refused
 
 from subsvms._states import State
 from subsvms.app.features.coders import COMPONENTS
@@ -12,7 +13,6 @@ from subsvms.app.features.columns import find_meaning, read_column
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.make import make_features
 from subsvms.app.tables.table import read_table
-from subsvms.exceptions import TableError
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +33,8 @@ def test_every_kind_of_column_becomes_features(mixed):
     assert np.isfinite(made.X).all()
     assert set(made.sources) == {"size", "colour", "flag", "day", "review"}
     assert {"size", "colour=missing", "colour=red", "flag=true", "day", "day year"} <= set(made.names)
-    assert made.sources.count("review") == COMPONENTS
+    assert made.sources.count("review") == COMPONENTS and made.notes == ()
     assert len(set(made.names)) == len(made.names)
-    assert made.notes == ()
 
 
 def test_the_same_rows_give_the_same_features(mixed, tmp_path):
@@ -57,9 +56,9 @@ def test_new_rows_may_hold_anything(mixed, tmp_path):
     assert X[0, size] == X[1, size] == 0 and X[2, size] == factor
     assert np.all(X[1, [name.startswith("colour") for name in made.names]] == 0)
     assert np.abs(X).max() <= 1.01 * factor
-    with pytest.raises(TableError) as error:
-        made.transformer.transform(read_text(tmp_path, "sise,colour,flag,day,review", "1,2,3,4,5"))
-    assert str(error.value).endswith("has no column 'size', which the model needs; did you mean 'sise'?")
+    other = read_text(tmp_path, "sise,colour,flag,day,review", "1,2,3,4,5")
+    message = "has no column 'size', which the model needs; did you mean 'sise'?"
+    assert_refused(message, made.transformer.transform, other)
 
 
 def test_an_encoder_built_from_its_state_makes_the_same_features(tmp_path, seed):
@@ -72,19 +71,10 @@ def test_an_encoder_built_from_its_state_makes_the_same_features(tmp_path, seed)
         assert np.array_equal(again.transform(table), made.transformer.transform(table))
 
 
-def test_very_large_numbers_are_clipped_without_a_warning(tmp_path):
-    made = make_features(make_table(tmp_path, a=np.arange(N) * 1e-12))
-    X = made.transformer.transform(read_text(tmp_path, "a", "1e300", "-1e300"))
-    assert X.ravel().tolist() == [1.0, -1.0]
-
-
 def test_numbers_have_a_range_of_about_one_whatever_their_unit(tmp_path, seed):
     rng = np.random.default_rng(seed)
-    cells = {
-        "normal": rng.normal(size=N),
-        "big": 1e9 + rng.uniform(size=N) * 1e3,
-        "skewed": rng.lognormal(0, 2, N),
-    }
+    cells = {"normal": rng.normal(size=N), "big": 1e9 + rng.uniform(size=N) * 1e3}
+    cells["skewed"] = rng.lognormal(0, 2, N)
     cells["outlier"] = np.where(np.arange(N) == 7, 1e12, rng.normal(size=N))
     cells["mostly zero"] = np.where(rng.random(N) < 0.03, rng.uniform(1, 2, N), 0)
     X = make_features(make_table(tmp_path, **cells)).X
@@ -93,19 +83,14 @@ def test_numbers_have_a_range_of_about_one_whatever_their_unit(tmp_path, seed):
     spread = np.subtract(*np.percentile(X[:, :4], (95, 5), axis=0))
     np.testing.assert_allclose(spread, 1.0, atol=0.05)  # clipping shortens skewed columns a little
     assert np.ptp(X[:, 4]) > 0.5
-
-
-def test_shifting_and_scaling_a_column_changes_nothing(tmp_path, seed):
-    values = np.random.default_rng(seed).integers(0, 1000, N).astype(float)
-    X, Z = (make_features(make_table(tmp_path, a=cells)).X for cells in (values, values * 1e6 - 3e9))
-    np.testing.assert_allclose(X, Z, atol=1e-6)
+    Z = make_features(make_table(tmp_path, a=cells["normal"] * 1e6 - 3e9)).X  # in another unit
+    np.testing.assert_allclose(Z[:, 0], X[:, 0], atol=1e-6)
+    made = make_features(make_table(tmp_path, a=np.arange(N) * 1e-12))
+    X = made.transformer.transform(read_text(tmp_path, "a", "1e300", "-1e300"))
+    assert X.ravel().tolist() == [1.0, -1.0]  # without a warning
 
 
 def test_no_column_dominates_another_and_the_default_kernel_width_suits_all(tmp_path, seed):
-    """On average over pairs of rows each column has between a fifth and five times its fair share.
-
-    And two rows are as alike as in a table of numbers with range one, however many features there are.
-    """
     rng = np.random.default_rng(seed)
     table = make_mixed(tmp_path, seed, big=rng.uniform(size=N), city=rng.choice(list("abcdefghijkl"), N))
     made = make_features(table)

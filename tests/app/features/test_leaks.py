@@ -35,30 +35,16 @@ def test_a_code_may_be_missing_in_some_rows():
     labels = np.arange(600) % 3
     code = np.array(["x", "y", "z"], dtype=object)[labels]
     code[0] = None
-    found = find_leak(code, labels)
-    assert found == Leak("its values determine 99.8 % of the labels", 1 / 400, True)
+    assert find_leak(code, labels) == Leak("its values determine 99.8 % of the labels", 1 / 400, True)
 
 
-@pytest.mark.parametrize(
-    "share, is_code, missed, out",
-    [
-        (0.0, True, 0.0, True),
-        (0.0, True, None, True),
-        (0.01, True, 0.2, True),
-        (0.01, True, 0.9, True),
-        (0.04, True, 0.2, True),
-        (0.04, True, 0.1, False),
-        (0.04, True, None, False),
-        (0.0, False, 0.03, False),
-        (0.0, False, 0.2, True),
-        (0.0, False, 0.9, True),
-        (0.01, False, 0.2, True),
-        (0.01, False, 0.9, False),
-        (0.0, False, None, False),
-    ],
-)
-def test_what_the_other_columns_say_decides(share, is_code, missed, out):
-    assert is_left_out(Leak("", share, is_code), missed) is out
+def test_what_the_other_columns_say_decides():
+    codes = [(0.0, 0.0, True), (0.0, None, True), (0.01, 0.2, True), (0.01, 0.9, True), (0.04, 0.2, True)]
+    for share, missed, out in (*codes, (0.04, 0.1, False), (0.04, None, False)):
+        assert is_left_out(Leak("", share, is_code=True), missed) is out
+    others = [(0.0, 0.03, False), (0.0, 0.2, True), (0.0, 0.9, True), (0.01, 0.2, True), (0.01, 0.9, False)]
+    for share, missed, out in (*others, (0.0, None, False)):
+        assert is_left_out(Leak("", share, is_code=False), missed) is out
 
 
 def make_table(folder, label, **columns):
@@ -108,7 +94,6 @@ def test_a_column_that_is_left_out_is_used_if_asked_for(tmp_path):
 
 
 def test_an_excellent_feature_among_others_is_used(tmp_path):
-    """With labels this clean, it hides next to nothing."""
     rng = np.random.default_rng(0)
     number = np.arange(N) % 2
     columns = {name: rng.normal(6 * number, 1) for name in "abc"} | {"d": number * 9 + rng.uniform(0, 1, N)}

@@ -11,14 +11,12 @@ from pyarrow import feather, parquet
 from subsvms.app.tables import arrow
 from subsvms.app.tables.table import read_table, write_table
 
-FRAME = pd.DataFrame(
-    {
-        "a": pd.to_datetime(["2024-01-01", "2024-01-02", None]),
-        "y": pd.Categorical(["low", "high", "low"], categories=["low", "mid", "high"], ordered=True),
-        "b": [1.5, None, -0.0],
-    },
-    index=["r1", "r2", "r3"],
-)
+COLUMNS = {
+    "a": pd.to_datetime(["2024-01-01", "2024-01-02", None]),
+    "y": pd.Categorical(["low", "high", "low"], categories=["low", "mid", "high"], ordered=True),
+    "b": [1.5, None, -0.0],
+}
+FRAME = pd.DataFrame(COLUMNS, index=["r1", "r2", "r3"])
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather", ".arrow"])
@@ -100,12 +98,10 @@ def test_a_column_without_a_value_in_one_file_has_the_type_of_the_others(tmp_pat
 
 @pytest.mark.parametrize("name, how", FORGED)
 def test_a_forged_file_is_refused(tmp_path, name, how):
-    """Arrow itself ends the process when such labels are used."""
     assert_refused("is damaged or not a", read_table, write_forged(tmp_path, name, how), "label")
 
 
 def test_feather_of_version_1_is_refused(tmp_path):
-    """Arrow reads it without checking it, so a forged file would end the process."""
     path = write(tmp_path, b"FEA1" + bytes(40) + b"FEA1", "t.feather")
     assert_refused("is a Feather file of version 1, which cannot be read safely", read_table, path, "label")
 
@@ -139,12 +135,9 @@ def test_views_of_lists_are_refused_by_their_name(tmp_path, view):
     assert_refused(message, read_table, tmp_path / "t.arrow", "label")
 
 
-def test_views_may_hold_more_text_than_offsets_of_32_bits_can_reach():
+def test_views_may_hold_more_text_than_offsets_of_32_bits_can_reach_and_repeated_values_are_written(tmp_path):
     kinds = pa.schema({"a": pa.string_view(), "b": pa.binary_view()})
     assert arrow.use_plain_types(kinds).types == [pa.large_string(), pa.large_binary()]
-
-
-def test_repeated_values_are_written_out(tmp_path):
     repeated = pa.RunEndEncodedArray.from_arrays([1, 3], ["x", "y"])
     feather.write_feather(pa.table({"label": repeated}), tmp_path / "t.arrow")
     assert read_table(tmp_path / "t.arrow", "label").labels.tolist() == ["x", "y", "y"]

@@ -109,16 +109,13 @@ def test_new_labels_change_nothing_else_in_any_object(rows):
          "has the label 9223372036854775808, which is not a 64-bit number: rename"),
         ('{"label": 1}\n{"label": "1"}', "has numbers and text in its label column 'label'"),
         ("{}\n{}", "has no column 'label': it has no columns."),
-        ('{"label": 0.25}\n{"label": 1}', "with 2 different numbers, such as 0.25"),
     ],
-    ids="comma array value depth digits key text large types label fractions".split(),
 )  # fmt: skip
 def test_lines_that_are_not_a_table_are_refused_with_the_reason(tmp_path, text, message):
     assert "t.jsonl'" in assert_refused(message, read_table, write(tmp_path, text, "t.jsonl"), "label")
 
 
 def test_lines_with_too_many_different_keys_are_refused(tmp_path, monkeypatch):
-    """A table of n lines with one new key each would have n * n cells."""
     lines = "".join(f'{{"label": {i % 2}, "k{i}": 1}}\n' for i in range(2000))
     path = write(tmp_path, lines, "t.jsonl")
     monkeypatch.setattr(json_text, "measure_free_memory", lambda: 3.2e7)
@@ -146,9 +143,8 @@ def test_only_labels_change(tmp_path, text, encoding):
 def test_rows_are_removed_with_their_comma(tmp_path, text, keep):
     read = keep_rows(read_table(write(tmp_path, text, "t.json"), "label"), np.array(keep))
     write_table(read, tmp_path / "kept.json", ["yes"] * sum(keep))
-    kept = json.loads((tmp_path / "kept.json").read_text())
     wanted = [row | {"label": "yes"} for row, stays in zip(ROWS, keep, strict=True) if stays]
-    assert kept == wanted
+    assert json.loads((tmp_path / "kept.json").read_text()) == wanted
 
 
 @given(
@@ -166,10 +162,8 @@ def test_columns_are_those_of_json_lines(rows, indent, ascii):
 def test_a_table_of_another_format_is_written_as_an_array(tmp_path):
     read = read_table(write(tmp_path, "a,label\n1,x\n,y\n"), "label")
     write_table(read, tmp_path / "t.json", ["y", "y"])
-    assert json.loads((tmp_path / "t.json").read_text()) == [
-        {"a": "1", "label": "y"},
-        {"a": None, "label": "y"},
-    ]
+    wanted = [{"a": "1", "label": "y"}, {"a": None, "label": "y"}]
+    assert json.loads((tmp_path / "t.json").read_text()) == wanted
     again = read_table(tmp_path / "t.json", None)
     assert again.columns["a"].to_pylist() == ["1", None]
 
@@ -188,15 +182,10 @@ def test_json_lines_with_this_suffix_stay_lines(tmp_path):
         ("[1, 2]", "'t.json' has '1' at place 1 of its array: write one object such as"),
         ('[{"label": 1}, [2]]', "'t.json' has '[2]' at place 2 of its array"),
         ('[{"label": 1}\n{"label": 2}]', "line 2 is not part of a JSON array (Expecting ',' delimiter): fix"),
-        ('[{"label": 1},\n{"label": 2',
-         "line 2 is not part of a JSON array (Expecting ',' delimiter): fix it"),
         ('[{"label": 1},]', "line 1 is not part of a JSON array ("),
         ('[{"label": 1}] []', "(Extra data)"),
         ("[" * 10**6, "(it is nested too deeply)"),
         ('[{"label": %s}]' % ("1" * 5000), "(it holds a number of more than 4,300 digits)"),
-        ('[{"label": 1}, {"label": "1"}]', "has numbers and text in its label column 'label': use one type"),
-        ('[{"a": 1}]', "'t.json' has no column 'label': its columns are 'a'."),
-        ("[", "line 1 is not part of a JSON array (Expecting value)"),
     ],
 )  # fmt: skip
 def test_an_array_that_is_not_a_table_is_refused(tmp_path, monkeypatch, text, message):

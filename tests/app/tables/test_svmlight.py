@@ -26,8 +26,7 @@ def test_libsvm_text_is_recognised_without_a_suffix(tmp_path):
     assert read_table(write(tmp_path, "spam 0:1\nham 0:2\n", "a1a.t"), "label").classes == ["ham", "spam"]
 
 
-def test_large_whole_numbers_stay_apart(tmp_path):
-    """As floats they would be the same."""
+def test_large_whole_numbers_stay_apart_that_are_the_same_as_floats(tmp_path):
     labels = [str(2**63), f"+{2**63}", str(2**63 + 1)]
     text = "".join(f"{label} 1:2\n" for label in labels)
     read = read_table(write(tmp_path, text, "t.svm"), "label")

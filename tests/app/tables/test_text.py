@@ -35,17 +35,12 @@ def test_text_keeps_every_byte_of_the_rows_that_stay(tmp_path, name, kept):
     assert len(fewer) == len(fewer.columns) == len(kept)
 
 
-@pytest.mark.parametrize(
-    "name, lines", [("t.csv", [2, 5, 6]), ("t.jsonl", [2, 4, 5]), ("t.libsvm", [2, 3, 5])]
-)
-def test_the_line_of_a_row_is_where_its_first_value_is(tmp_path, name, lines):
-    path = write(tmp_path, "".join(TEXTS[name]), name)
-    table = read_table(path, "label" if name == "t.libsvm" else "y")
-    assert table.text.lines.tolist() == lines
-    assert keep_rows(table, np.array([True, False, True])).text.lines.tolist()[0] == lines[0]
-
-
-def test_lines_end_as_in_old_files_too(tmp_path):
+def test_the_line_of_a_row_is_where_its_first_value_is(tmp_path):
+    for name, lines in (("t.csv", [2, 5, 6]), ("t.jsonl", [2, 4, 5]), ("t.libsvm", [2, 3, 5])):
+        path = write(tmp_path, "".join(TEXTS[name]), name)
+        table = read_table(path, "label" if name == "t.libsvm" else "y")
+        assert table.text.lines.tolist() == lines
+        assert keep_rows(table, np.array([True, False, True])).text.lines.tolist()[0] == lines[0]
     assert read_table(write(tmp_path, "a,y\r1,no\r2,yes\r"), "y").text.lines.tolist() == [2, 3]
 
 
@@ -65,10 +60,7 @@ def test_typed_tables_lose_the_same_rows(tmp_path):
 
 def test_a_wrong_encoding_is_reported_with_its_position(tmp_path):
     path = write(tmp_path, "a,label\n1,Привет\n", encoding="cp1251")
-    message = (
-        "is not text in the encoding 'utf-8': byte 0xcf at position 10 (line 2) does not fit; convert the "
-        "file to UTF-8, or name its encoding with encoding, for example 'cp1252'."
-    )
+    message = "is not text in the encoding 'utf-8': byte 0xcf at position 10 (line 2) does not fit; convert"
     assert_refused(message, read_table, path, "label")
     path = write(tmp_path, b"\xef\xbb\xbfa,label\n1,\xff\n")
     assert_refused("position 13 (line 2)", read_table, path, "label")
@@ -123,24 +115,18 @@ def test_a_guessed_encoding_is_said_with_a_word_to_check_it_by(tmp_path, monkeyp
     assert (tmp_path / "out.csv").read_text(encoding=encoding) == "name,label\nJoe,y\nMüller,y\n"
 
 
-@pytest.mark.parametrize("mark", ["utf-8-sig", "utf-16", "utf-32", "utf-8"])
-def test_what_is_sure_needs_no_note(tmp_path, mark):
-    path = write(tmp_path, "name,label\nMüller,x\nЮля,y\n", encoding=mark)
-    read = read_table(path, "label")
-    assert read.notes == () and read.columns["name"].to_pylist() == ["Müller", "Юля"]
+def test_what_is_sure_needs_no_note(tmp_path):
+    for mark in ("utf-8-sig", "utf-16", "utf-32", "utf-8"):
+        read = read_table(write(tmp_path, "name,label\nMüller,x\nЮля,y\n", encoding=mark), "label")
+        assert read.notes == () and read.columns["name"].to_pylist() == ["Müller", "Юля"]
 
 
-WESTERN = [
-    "Zoë, naïve façade; déjà vu “quoted” – 5 €", "Ærøskøbing på Fünen", "São João, ação", "El Niño ¿qué?",
-]  # fmt: skip
+WESTERN = ["Zoë, naïve façade; déjà vu “quoted” – 5 €", "Ærøskøbing på Fünen", "São João, El Niño ¿qué?"]
 OTHERS = {
-    "cp1251": "Съешь же ещё этих мягких французских булок",
-    "cp1253": "Ξεσκεπάζω την ψυχοφθόρα βδελυγμία",
-    "shift_jis": "いろはにほへとちりぬるを",
-    "gb18030": "天地玄黄宇宙洪荒",
-    "euc_kr": "키스의 고유조건은 입술끼리",
-    "koi8_r": "Съешь же ещё этих мягких булок",
-}
+    "cp1251": "Съешь же ещё этих мягких французских булок", "cp1253": "Ξεσκεπάζω την ψυχοφθόρα βδελυγμία",
+    "shift_jis": "いろはにほへとちりぬるを", "gb18030": "天地玄黄宇宙洪荒",
+    "euc_kr": "키스의 고유조건은 입술끼리", "koi8_r": "Съешь же ещё этих мягких булок",
+}  # fmt: skip
 
 
 def test_only_western_european_text_is_guessed():
@@ -153,10 +139,7 @@ def test_only_western_european_text_is_guessed():
 
 def test_damaged_utf_8_is_not_read_as_something_else(tmp_path):
     text = "a,label\n" + "größer,schön\nkleiner,hässlich\n" * 50
-    path = write(tmp_path, text.encode().replace("schön".encode(), b"sch\xf6n", 1))
-    assert_refused("is not text in the encoding 'utf-8': byte 0xf6", read_table, path, "label")
-    assert_refused(
-        "is not text in the encoding 'utf-8'", read_table, write(tmp_path, b"a,label\n\x81,x\n"), "label"
-    )
-    path = write(tmp_path, b"a,label\n1\x00,\xff\n2,y\n")
-    assert_refused("is not text in the encoding 'utf-8': byte 0xff", read_table, path, "label")
+    damaged = text.encode().replace("schön".encode(), b"sch\xf6n", 1)
+    for data, byte in ((damaged, "f6"), (b"a,label\n\x81,x\n", "81"), (b"a,label\n1\x00,\xff\n2,y\n", "ff")):
+        message = f"is not text in the encoding 'utf-8': byte 0x{byte}"
+        assert_refused(message, read_table, write(tmp_path, data), "label")

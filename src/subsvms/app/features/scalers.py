@@ -13,7 +13,7 @@ from subsvms._states import State, is_array, is_choice, is_number, require
 from subsvms.app.features.columns import note_unused
 from subsvms.app.tables.files import MAX_SHARE, measure_free_memory
 from subsvms.app.tables.svmlight import MAX_COLUMNS
-from subsvms.app.words import suggest
+from subsvms.app.words import explaining, suggest
 from subsvms.exceptions import TableError
 
 
@@ -168,27 +168,23 @@ def check_array(X: Any, name: str, n_rows: int) -> Any:
 
 def _load(path, name):
     try:
-        found = np.load(path, allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            return found
-        with found:
-            if sum(part.file_size for part in found.zip.infolist()) > MAX_SHARE * measure_free_memory():
-                raise MemoryError
-            if "indptr" in found.files or "format" in found.files:
-                matrix = sparse.load_npz(path)
-                if matrix.format in ("csr", "csc", "bsr"):  # SciPy's loops do not check indices
-                    matrix.check_format(full_check=True)
-                return sparse.csr_matrix(matrix)
-            if len(found.files) == 1:
-                return found[found.files[0]]
-            arrays = ", ".join(map(repr, found.files))
+        with explaining(f"{name} is not a valid .npy or .npz file of numbers", "save it again."):
+            found = np.load(path, allow_pickle=False)
+            if isinstance(found, np.ndarray):
+                return found
+            with found:
+                if sum(part.file_size for part in found.zip.infolist()) > MAX_SHARE * measure_free_memory():
+                    raise MemoryError
+                if "indptr" in found.files or "format" in found.files:
+                    matrix = sparse.load_npz(path)
+                    if matrix.format in ("csr", "csc", "bsr"):  # SciPy's loops do not check indices
+                        matrix.check_format(full_check=True)
+                    return sparse.csr_matrix(matrix)
+                if len(found.files) == 1:
+                    return found[found.files[0]]
+                arrays = ", ".join(map(repr, found.files)) or "none"
     except MemoryError:  # also NumPy's
         raise TableError(
-            f"{name} does not fit in the free memory once decompressed: free some memory, or save fewer "
-            "columns."
+            f"{name} does not fit in the free memory once decompressed: free some, or save fewer columns."
         ) from None
-    except Exception as error:  # NumPy and zipfile raise many kinds
-        raise TableError(
-            f"{name} is not a valid .npy or .npz file of numbers ({error}): save it again."
-        ) from None
-    raise TableError(f"{name} must hold one array; got {arrays or 'none'}: save the features alone.")
+    raise TableError(f"{name} must hold one array; got {arrays}: save the features alone.")
