@@ -25,10 +25,11 @@ from subsvms.app.tables.files import Allowance, Content, check_names
 from subsvms.app.tables.formats import SQLITE, Reading
 from subsvms.app.tables.json_text import as_column, check_labels
 from subsvms.app.tables.table import LabelledTable, read_frame
-from subsvms.app.words import first_sentence, name_some, show, suggest
+from subsvms.app.words import explaining, first_sentence, name_some, show, suggest
 from subsvms.exceptions import Note, Sentence, Setting, TableError
 
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+WRONG = (sqlite3.Error, sqlite3.Warning, OverflowError)
 ROWS = 1000  # fetched at a time
 TABLES_SHOWN = 5  # in a message, with their columns
 SQLITE_NOTE = Note("written_as", "SQLite is read, but not written: the result is a Parquet file.")
@@ -70,23 +71,27 @@ def read_sqlite(content: Content, label: str | None, reading: Reading) -> tuple[
     """Return the columns that a query gives, and further fields of the table."""
     import pyarrow as pa
 
-    notes: tuple[Note, ...] = (SQLITE_NOTE,)
-    with closing(_open_database(content)) as connection:
-        query = reading.query
-        if query is None:
-            table, others = _choose_table(connection, content.name, label)
-            query, notes = f"select * from {_quote(table)}", (*others, *notes)
-        names, values = _fetch_columns(connection, content.name, query, asked=reading.query is not None)
-    check_names(names, content.name, label)
-    if not values or not values[0]:
-        raise TableError(f"{content.name} gives no rows: a table needs at least one of each class.")
+    name, notes = content.name, [SQLITE_NOTE]
+    damaged = explaining(f"{name} is a damaged database", "copy it again.", WRONG)
+    with damaged, closing(sqlite3.connect(":memory:")) as connection:
+        _copy(content, connection)
+        if reading.query is None:
+            table, others = _choose_table(connection, name, label)
+            names, rows = _fetch(connection, name, f"select * from {_quote(table)}")
+            notes = [*others, *notes]
+        else:
+            names, rows = _ask(connection, name, reading.query)
+    check_names(names, name, label)
+    if not rows or not names:
+        raise TableError(f"{name} gives no rows: a table needs at least one of each class.")
+    values = [list(column) for column in zip(*rows, strict=True)]
     if label is not None:
-        check_labels(values[names.index(label)], content.name, label)
-    return pa.table([as_column(_spell(column)) for column in values], names=names), {"notes": notes}
+        check_labels(values[names.index(label)], name, label)
+    return pa.table([as_column(_spell(column)) for column in values], names=names), {"notes": tuple(notes)}
 
 
-def _open_database(content):
-    """Return a copy of a database in memory that can only be read."""
+def _copy(content, connection):
+    """Copy a database into memory, where it can only be read."""
     name, data = content.name, content.data
     if not data.startswith(SQLITE):
         raise TableError(f"{name} is not a SQLite database, or it is protected with a password.")
@@ -94,17 +99,10 @@ def _open_database(content):
         _check_settled(content.path, name)
     if data[18:20] == b"\x02\x02":  # with a write-ahead log, which memory cannot have
         data = data[:18] + b"\x01\x01" + data[20:]
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.deserialize(data)
-        connection.execute("pragma trusted_schema = off")
-    except (sqlite3.Error, OverflowError) as error:
-        connection.close()
-        raise _damaged(name, error) from None
-    connection.set_authorizer(
-        lambda action, *_: sqlite3.SQLITE_OK if action in READING else sqlite3.SQLITE_DENY
-    )
-    return connection
+    connection.deserialize(data)
+    connection.execute("pragma trusted_schema = off")
+    allow, deny = sqlite3.SQLITE_OK, sqlite3.SQLITE_DENY
+    connection.set_authorizer(lambda action, *_: allow if action in READING else deny)
 
 
 def _check_settled(path, name):
@@ -128,12 +126,9 @@ def _quote(table):
 
 def _choose_table(connection, name, label):
     """Return the only table, or the only one that has the label, and a note if others were left out."""
-    try:
-        found = connection.execute("select name from sqlite_schema where type = 'table'")
-        tables = [table for (table,) in found if not table.startswith("sqlite_")]
-        columns = {table: _list_columns(connection, table) for table in tables}
-    except (sqlite3.Error, sqlite3.Warning) as error:
-        raise _damaged(name, error) from None
+    found = connection.execute("select name from sqlite_schema where type = 'table'")
+    tables = [table for (table,) in found if not table.startswith("sqlite_")]
+    columns = {table: _list_columns(connection, table) for table in tables}
     if len(tables) == 1:
         return tables[0], []
     fitting = tables if label is None else [table for table in tables if label in columns[table]]
@@ -169,28 +164,24 @@ def _list_columns(connection, table):
     return [column[0] for column in cursor.description]
 
 
-def _damaged(name, error):
-    return TableError(f"{name} is a damaged database ({first_sentence(error)}): copy it again.")
+def _fetch(connection, name, query):
+    """Return the names of the columns that a query gives, and the rows."""
+    cursor = connection.execute(query)
+    if cursor.description is None:
+        raise TableError(Sentence("{query} gives no table: write a query that starts with select."))
+    return [column[0] for column in cursor.description], _fetch_limited(cursor, name)
 
 
-def _fetch_columns(connection, name, query, *, asked):
-    """Return the names and values of the columns that a query gives, which a user may have written."""
+def _ask(connection, name, query):
+    """Fetch what a user asks for."""
     try:
-        cursor = connection.execute(query)
-        if cursor.description is None:
-            raise TableError(Sentence("{query} gives no table: write a query that starts with select."))
-        names = [column[0] for column in cursor.description]
-        rows = _fetch_limited(cursor, name)
-    except (sqlite3.Error, sqlite3.Warning) as error:
+        return _fetch(connection, name, query)
+    except WRONG as error:
         reason = first_sentence(error)
-        if "not authorized" in reason or "authorization denied" in reason or "prohibited" in reason:
+        if any(word in reason for word in ("not authorized", "authorization denied", "prohibited")):
             raise TableError(Sentence("{query} may only read: write one that starts with select.")) from None
-        if asked:
-            raise TableError(
-                "{query} cannot be answered ({reason}): fix it, and try again.", reason=reason
-            ) from None
-        raise _damaged(name, error) from None
-    return names, [list(column) for column in zip(*rows, strict=True)]
+        words = "{query} cannot be answered ({reason}): fix it, and try again."
+        raise TableError(words, reason=reason) from None
 
 
 def _spell(column):
@@ -248,9 +239,8 @@ def _check_query(query):
     if not READS.match(query):
         raise TableError(Sentence("{query} may only read: write one that starts with select."))
     if re.search(r";\s*[^\s;]", QUOTED.sub(" ", query)):
-        raise TableError(
-            Sentence("{query} may hold one statement only: leave out what follows its semicolon.")
-        )
+        words = "{query} may hold one statement only: leave out what follows its semicolon."
+        raise TableError(Sentence(words))
 
 
 def _parse(address, library):
@@ -299,19 +289,14 @@ def _hiding(url: Any, library: Any) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise TableError(f"This database needs the package {error.name!r}: install it with pip.") from None
     except ImportError as error:
-        raise TableError(
-            f"The driver of this database cannot be loaded ({explain(error, url)}): install it again with "
-            "pip."
-        ) from None
+        words = "The driver of this database cannot be loaded ({reason}): install it again with pip."
+        raise TableError(words, reason=explain(error, url)) from None
     except library.exc.SQLAlchemyError as error:
-        raise TableError(
-            "The database cannot answer {query} ({reason}): fix it, and try again.",
-            reason=explain(error, url),
-        ) from None
+        words = "The database cannot answer {query} ({reason}): fix it, and try again."
+        raise TableError(words, reason=explain(error, url)) from None
     except (TypeError, ValueError, RuntimeError, OSError) as error:  # of a driver, not of its database
-        raise TableError(
-            f"The driver of this database cannot use its address ({explain(error, url)}): check its options."
-        ) from None
+        words = "The driver of this database cannot use its address ({reason}): check its options."
+        raise TableError(words, reason=explain(error, url)) from None
 
 
 def explain(error: Exception, url: Any) -> str:
