@@ -21,16 +21,9 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import Classes
+from subsvms.app.tables import files
 from subsvms.app.tables.addresses import Place, place_result
 from subsvms.app.tables.arrow import check_values, put_labels, read_several
-from subsvms.app.tables.files import (
-    check_names,
-    check_target,
-    find_output_format,
-    read_content,
-    split_suffix,
-    write_content,
-)
 from subsvms.app.tables.formats import FORMATS, Reading, check_reading, default_ending, load_function
 from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.text import Encoding, Original
@@ -113,7 +106,7 @@ def read_table(
 ) -> LabelledTable:
     """Read a table and check its labels, with the options of `read_labels`."""
     reading = Reading(encoding, separator, sheet, query)
-    contents = [read_content(path, format) for path in find_files(where)]
+    contents = [files.read_content(path, format) for path in find_files(where)]
     for content in contents:
         check_reading(content.format, content.name, reading)
     first = contents[0]
@@ -130,7 +123,7 @@ def read_table(
 
 def _check_table(columns: Any, label: str | None, options: dict, *, name: str, **more: Any) -> LabelledTable:
     """Return a table with its labels, read with these options, once its names and labels are checked."""
-    check_names(columns.column_names, name, label)
+    files.check_names(columns.column_names, name, label)
     if len(columns) == 0:
         raise TableError(f"{name} has no rows: it must hold at least one row of each class.")
     unread = np.full(len(columns), None, dtype=object)
@@ -164,8 +157,8 @@ def write_table(
     force: bool = False,
 ) -> None:
     """Write the table with new labels, completely or not at all; everything else stays as it was."""
-    format = find_output_format(path, table.format)
-    target = check_target(path, table.paths, force=force)
+    format = files.find_output_format(path, table.format)
+    target = files.check_target(path, table.paths, force=force)
     if (format == "svmlight") != (table.format == "svmlight"):
         raise TableError(
             f"A table read as {table.format} cannot be written as {format}, to {str(path)!r}: LIBSVM text "
@@ -184,7 +177,7 @@ def write_table(
     else:
         columns = put_labels(table.columns, table.label, labels, given, extra)
         data = load_function(FORMATS[format].writer)(columns, format)
-    write_content(target, data)
+    files.write_content(target, data)
 
 
 def _as_list(values, name, n_rows):
@@ -211,7 +204,7 @@ def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> 
             "The table was read from {source}: say with {output} where the result should go.", source=source
         )
     (path,) = table.paths
-    stem, own = split_suffix(path, table.format)
+    stem, own = files.split_suffix(path, table.format)
     return place_result(path, f"{stem}.{word}{own if ending is None else ending}")
 
 

@@ -17,20 +17,10 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
+from subsvms.app.tables import workbook_xml as xml
 from subsvms.app.tables.files import MAX_SHARE, Allowance, Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import FORMATS, Reading
 from subsvms.app.tables.text import format_cells
-from subsvms.app.tables.workbook_xml import (
-    EXACT,
-    Scan,
-    Workbook,
-    close_archive,
-    find_sheets,
-    is_utf8,
-    letters,
-    measure_shared,
-    parse,
-)
 from subsvms.app.words import explaining, show, suggest
 from subsvms.exceptions import Note, TableError
 
@@ -80,11 +70,11 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
         plain = f"{FORMATS[content.format].title} is read, but not written"
     elif place in scan.formulas:
         plain = f"The label column {show(label)} is computed by formulas, as in cell {scan.formulas[place]}"
-    elif not is_utf8(files[part]):
+    elif not xml.is_utf8(files[part]):
         plain = f"{where} is not in UTF-8"
     else:
         wide = max(len(row) for row in sheet.values)
-        text = Workbook(files, part, name, sheet.header, sheet.rows, place, wide)
+        text = xml.Workbook(files, part, name, sheet.header, sheet.rows, place, wide)
     notes = _note_skipped(sheet)
     if plain:
         notes.append(f"{plain}: the result is an .xlsx file of plain values.")
@@ -101,20 +91,17 @@ def _open_workbook(content):
     if PROTECTED in data:
         raise TableError(protected)
     files: dict[str, bytes] = {}
-    parts: dict[str, tuple[str, Scan]] = {}
+    parts: dict[str, tuple[str, xml.Scan]] = {}
     if content.format != "xls":
         files = _open_archive(data, name, protected)
         if content.format == "xlsx":
-            lengths = measure_shared(files, name)
-            for title, part in find_sheets(files, name).items():
-                if part in files and part.startswith("xl/worksheets/"):
-                    scan = Scan(files[part], name, lengths)
-                    _check_size(scan.n_rows, scan.n_columns, scan.n_characters, name)
-                    parts[title] = part, scan
+            parts = xml.scan_sheets(files, name)
+            for _, scan in parts.values():
+                _check_size(scan.n_rows, scan.n_columns, scan.n_characters, name)
         else:
             _check_tables(files.get("content.xml", b""), name)
         plain = {path: inside for path, inside in files.items() if path.endswith(READ)}
-        data = close_archive(plain, compressed=False)
+        data = xml.close_archive(plain, compressed=False)
     errors = (CalamineError, XmlError, ZipError, ValueError)
     with explaining(f"{name} is damaged or not a workbook", "save it again.", errors):
         try:
@@ -176,7 +163,7 @@ def _check_tables(data, name):
         nonlocal n_characters
         n_characters += len(text) * copies
 
-    parse(data, name, start, text=text)
+    xml.parse(data, name, start, text=text)
     _check_size(last_row, last_column, n_characters, name)
 
 
@@ -228,7 +215,7 @@ def _read_sheet(book, title, label, name):
         if cell is not None:
             names[column] = _format_name(cell)
         elif any(values[row][column] is not None for row in rows):
-            names[column] = f"column {letters(column)}"
+            names[column] = f"column {xml.letters(column)}"
     return Sheet(title, values, header, names, rows)
 
 
@@ -254,7 +241,7 @@ def _check_header(sheet, book, where):
         raise TableError("{where} is empty: choose another one with {sheet}.", where=where)
     for (top, left), (bottom, right) in book.get_sheet_by_name(sheet.title).merged_cell_ranges or ():
         if top <= sheet.header <= bottom:
-            merged = f"{letters(left)}{top + 1}:{letters(right)}{bottom + 1}"
+            merged = f"{xml.letters(left)}{top + 1}:{xml.letters(right)}{bottom + 1}"
             raise TableError(
                 f"{where} has merged cells, {merged}, in the row of its column names: unmerge them, and "
                 "write one name above each column."
@@ -274,7 +261,7 @@ def _check_one_type(sheet, column, name):
         if (cell := sheet.values[row][column]) is not None:
             first.setdefault(KINDS.get(type(cell), "dates"), row)
     if len(first) > 1:
-        cells = {f"{letters(column)}{row + 1}": sheet.values[row][column] for row in first.values()}
+        cells = {f"{xml.letters(column)}{row + 1}": sheet.values[row][column] for row in first.values()}
         shown = [f"{show(_as_number(cell))} in cell {where}" for where, cell in cells.items()]
         raise TableError(
             f"{name} has {' and '.join(first)} in its label column {show(sheet.names[column])}, such as "
@@ -301,7 +288,7 @@ def _note_skipped(sheet):
 
 def _as_number(cell):
     """Return a number that is whole as an int, because workbooks hold floats only."""
-    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) <= EXACT
+    whole = isinstance(cell, float) and cell.is_integer() and abs(cell) <= xml.EXACT
     return int(cell) if whole else cell
 
 

@@ -88,47 +88,6 @@ def _refuse_doctype(*_):
     raise ValueError("it holds a document type")
 
 
-def find_sheets(files: Mapping[str, bytes], name: str) -> dict[str, str]:
-    """Return the name of the XML file of each sheet of an .xlsx workbook, by the sheet's name."""
-    book, links = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
-    if book not in files or links not in files:
-        raise TableError(f"{name} is damaged or not an Excel workbook (no {book}): save it again.")
-    targets: dict[str, str] = {}
-    sheets: dict[str, str] = {}
-
-    def link(_: str, found: dict[str, str]) -> None:
-        if "Id" in found:
-            targets[found["Id"]] = found.get("Target", "")
-
-    def add(tag: str, found: dict[str, str]) -> None:
-        if tag.rpartition(":")[2] == "sheet":
-            key = next((value for key, value in found.items() if key.rpartition(":")[2] == "id"), "")
-            target = targets.get(key, "")
-            sheets[found.get("name", "")] = target[1:] if target.startswith("/") else f"xl/{target}"
-
-    parse(files[links], name, link)
-    parse(files[book], name, add)
-    return sheets
-
-
-def measure_shared(files: Mapping[str, bytes], name: str) -> list[int]:
-    """Return the lengths of the texts that the cells of a workbook share."""
-    lengths: list[int] = []
-
-    def start(tag: str, _: dict[str, str]) -> None:
-        if tag.rpartition(":")[2] == "si":
-            lengths.append(0)
-
-    def text(text: str) -> None:
-        if lengths:
-            lengths[-1] += len(text)
-
-    data = files.get("xl/sharedStrings.xml")
-    if data is not None:
-        parse(data, name, start, text=text)
-    return lengths
-
-
 def is_utf8(data: bytes) -> bool:
     """Return whether the XML of a sheet is in UTF-8, so that cells can be put into its bytes."""
     if b"\0" in data[:4] or data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -236,6 +195,55 @@ class Scan:
             tag = re.compile(rf"</{re.escape(self.prefix)}c\s*>".encode()).match(self.data, end)
             end = tag.end() if tag else end
             self.cells[self.row, self.column] = self.cell_start, end, self.attributes.get("s", "")
+
+
+def scan_sheets(files: Mapping[str, bytes], name: str) -> dict[str, tuple[str, Scan]]:
+    """Return the XML file of each sheet of an .xlsx workbook, and what is in it, by the sheet's name."""
+    lengths = _measure_shared(files, name)
+    parts = _find_sheets(files, name).items()
+    kept = [(title, part) for title, part in parts if part in files and part.startswith("xl/worksheets/")]
+    return {title: (part, Scan(files[part], name, lengths)) for title, part in kept}
+
+
+def _find_sheets(files, name):
+    """Return the name of the XML file of each sheet, by the sheet's name."""
+    book, links = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
+    if book not in files or links not in files:
+        raise TableError(f"{name} is damaged or not an Excel workbook (no {book}): save it again.")
+    targets: dict[str, str] = {}
+    sheets: dict[str, str] = {}
+
+    def link(_: str, found: dict[str, str]) -> None:
+        if "Id" in found:
+            targets[found["Id"]] = found.get("Target", "")
+
+    def add(tag: str, found: dict[str, str]) -> None:
+        if tag.rpartition(":")[2] == "sheet":
+            key = next((value for key, value in found.items() if key.rpartition(":")[2] == "id"), "")
+            target = targets.get(key, "")
+            sheets[found.get("name", "")] = target[1:] if target.startswith("/") else f"xl/{target}"
+
+    parse(files[links], name, link)
+    parse(files[book], name, add)
+    return sheets
+
+
+def _measure_shared(files, name):
+    """Return the lengths of the texts that the cells of a workbook share."""
+    lengths: list[int] = []
+
+    def start(tag: str, _: dict[str, str]) -> None:
+        if tag.rpartition(":")[2] == "si":
+            lengths.append(0)
+
+    def text(text: str) -> None:
+        if lengths:
+            lengths[-1] += len(text)
+
+    data = files.get("xl/sharedStrings.xml")
+    if data is not None:
+        parse(data, name, start, text=text)
+    return lengths
 
 
 # Written
