@@ -58,7 +58,6 @@ names = st.lists(cells.filter(lambda name: name != "label"), max_size=4, unique=
 @given(st.data(), names, st.sampled_from(",;\t|"), st.sampled_from(["\n", "\r\n"]), st.booleans())
 @settings(max_examples=20)
 def test_any_table_of_text_is_read_and_written_back(data, names, separator, end, quote_all):
-    """What Python's csv writes is read as it was, and written back byte for byte."""
     header = data.draw(st.permutations([*names, "label"]))
     rows = data.draw(st.lists(st.tuples(*[cells] * len(header)), min_size=2, max_size=5))
     if not quote_all:  # before Python 3.13 csv leaves a lone CR bare, which ends a line
@@ -90,6 +89,9 @@ def test_the_separator_is_the_one_that_finds_the_label(tmp_path):
     assert read_table(both, "label").columns.column_names == ["a,b", "label"]
     assert read_table(both, "b;label").text.separator == ","
     assert read_table(write(tmp_path, GOOD, "t.tsv"), "label").text.separator == ","
+    for separator in ("::", '"'):
+        message = f"The separator must be one character, such as ',' or ';'; got {separator!r}."
+        assert_refused(message, read_table, both, "label", separator=separator)
 
 
 def test_tsv_and_csv_are_converted_into_each_other(tmp_path):
@@ -125,15 +127,8 @@ def test_very_long_cells_survive():
         ('"a,label\n1,x\n', "opens a quote in its first line"),
         ("a,label,a\n1,x,2\n", "several columns named 'a' (columns 1, 3)"),
         ("a,Lable\n1,x\n", "no column 'label': its columns are 'a', 'Lable'; did you mean 'Lable'?"),
-        ("a,b\n1,x\n", "has no column 'label': its columns are 'a', 'b'."),
         (",".join(f"column {i}" for i in range(50)) + "\n1\n", "'column 18' and 31 more."),
     ],
 )
 def test_text_that_is_not_a_table_is_refused_with_the_reason(tmp_path, text, message):
     assert "t.csv'" in assert_refused(message, read_table, write(tmp_path, text), "label")
-
-
-def test_a_separator_is_one_plain_character(tmp_path):
-    for separator in ("::", '"'):
-        message = f"The separator must be one character, such as ',' or ';'; got {separator!r}."
-        assert_refused(message, read_table, write(tmp_path, GOOD), "label", separator=separator)

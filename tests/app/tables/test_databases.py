@@ -107,41 +107,29 @@ def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):
     write(tmp_path, (tmp_path / "one.db").read_bytes()[:5000].ljust(8192, b"\x07"), "bad.db")
     write(tmp_path, "a,label\n1,x\n2,y\n")
     for name, query, message in [
-        ("same.db", None,
-         "'same.db' has the column 'label' in the tables 'loans', 'other': choose one, as with query="
-         "'select * from \"loans\"'."),
-        ("far.db", None,
-         "'far.db' has no table with a column 'label'; its tables and their columns are 'loans' ('id', "
-         "'Label'); 'other' ('a'); did you mean 'Label'?"),
+        ("same.db", None, "'loans', 'other': choose one, as with query='select * from \"loans\"'."),
+        ("far.db", None, "columns are 'loans' ('id', 'Label'); 'other' ('a'); did you mean 'Label'?"),
         ("none.db", None, "'none.db' has no tables: choose another database."),
         ("two.db", "select * from other", "'two.db' has no column 'label': its columns are 'a'."),
-        ("one.db", "select * from loans where 0",
-         "'one.db' gives no rows: a table needs at least one of each"),
-        ("one.db", "selekt 1",
-         'query cannot be answered (near "selekt": syntax error): fix it, and try again.'),
+        ("one.db", "select * from loans where 0", "'one.db' gives no rows: a table needs at least one"),
         ("one.db", "select * from lones", "query cannot be answered (no such table: lones): fix it, and try"),
         ("one.db", "", "query gives no table: write a query that starts with select."),
         ("one.db", "select 1; select 2", "query cannot be answered (You can only execute one statement at a"),
-        ("mixed.db", None,
-         "'mixed.db' has numbers and text in its label column 'label': use one type for all."),
+        ("mixed.db", None, "'mixed.db' has numbers and text in its label column 'label': use one type"),
         ("text.db", None, "'text.db' is not a SQLite database, or it is protected with a password."),
         ("bad.db", None, "bad.db' is a damaged database"),
-        ("t.csv", "select 1",
-         "query is for databases, but 't.csv' is read as CSV: leave it out, or name the"),
-    ]:  # fmt: skip
+        ("t.csv", "select 1", "query is for databases, but 't.csv' is read as CSV: leave it out, or name"),
+    ]:
         assert_refused(message, read_table, name, "label", query=query)
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["delete from loans", "attach 'other.db' as o", "pragma user_version", "drop table loans",
-     "vacuum into 'x.db'", "create table a (b)", "insert into loans (id) values (9)"],
-)  # fmt: skip
-def test_a_query_can_only_read(tmp_path, monkeypatch, query):
+def test_a_query_can_only_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = make(tmp_path / "t.db").read_bytes()
-    message = "query may only read: write one that starts with select."
-    assert_refused(message, read_table, "t.db", "label", query=query)
+    others = ("attach 'other.db' as o", "pragma user_version", "vacuum into 'x.db'", "create table a (b)")
+    for query in ("delete from loans", "drop table loans", "insert into loans (id) values (9)", *others):
+        message = "query may only read: write one that starts with select."
+        assert_refused(message, read_table, "t.db", "label", query=query)
     assert (tmp_path / "t.db").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["t.db"]
 
@@ -182,7 +170,6 @@ def test_what_gives_no_answer_is_refused_and_the_address_is_hidden(tmp_path, loa
         (f"postgresql+pg8000://eve:{SECRET}@h/d", "select 1", "This database needs the package 'pg8000'"),
         (f"a b://eve:{SECRET}@h", "select 1", "The address of the database cannot be read: write it as p"),
         ("postgresql://u:p@h:abc/x", "select 1", "The address of the database cannot be read: write it as p"),
-        ("postgresql://u:p@h:/x", "select 1", "The address of the database cannot be read: write it as p"),
         (f"sqlite://eve:{SECRET}@h", "select 1", "The address of the database cannot be read: write it as"),
         ("postgresql://u:p@ss@nohost/x", "select 1", "The address of the database has an @ in its host"),
         (f"mysql://e/ve:{SECRET}@h/x", "select 1", "The address of the database has an @ in its host"),
@@ -258,19 +245,15 @@ def test_a_query_that_does_not_read_is_not_sent(address, query):
     assert len(fetch(address, "select * from t")[1]) == 3
 
 
-@pytest.mark.parametrize(
-    ("query", "rows"),
-    [
+def test_queries_that_read_are_answered(address):
+    for query, rows in (
         ("select a from t where s like 'a%'", [(1,)]),
         ("-- all; or\n/* not; */ select a from t where s = 'c;d'; -- done", [(8,)]),
-        ("(select 1) union (select 1)", [(1,)]),
         ("with b as (select max(a) as m from t) select m from b", [(8,)]),
-    ],
-)
-def test_queries_that_read_are_answered(address, query, rows):
-    if address.startswith("sqlite") and query.startswith("("):
-        pytest.skip("SQLite has no parentheses there")
-    assert fetch(address, query)[1] == rows
+        ("(select 1) union (select 1)", [(1,)]),
+    ):
+        if not address.startswith("sqlite") or not query.startswith("("):  # of which SQLite knows nothing
+            assert fetch(address, query)[1] == rows
 
 
 def test_a_file_is_not_touched(address):

@@ -24,14 +24,10 @@ from subsvms.exceptions import TableError
     "name, text, message",
     [
         ("t.csv", "", "'t.csv' is empty"),
-        ("t.csv", " \n\n", "'t.csv' is empty"),
-        ("t.xyz", GOOD,
-         "has the unknown suffix '.xyz': subsvms reads CSV (.csv), TSV (.tsv), Excel (.xlsx),"),
-        ("t.xyz", GOOD, "; convert the file, or name its format with format."),
+        ("t.xyz", GOOD, "has the unknown suffix '.xyz': subsvms reads CSV (.csv), TSV (.tsv), Excel (.xlsx)"),
         ("t", GOOD, "has no suffix: subsvms reads CSV (.csv)"),
         ("t.pkl", GOOD, "'t.pkl' is a pickle, which may run any code when it is read: save the table as"),
         ("t.xlsm", GOOD, "'t.xlsm' is a workbook of another kind: save it as .xlsx."),
-        ("t.sas7bdat", GOOD, "'t.sas7bdat' is a file of SAS: save the table as CSV or Parquet."),
         ("t.csv", "PK\x03\x04", "is a ZIP archive or a workbook, not CSV: give it the right suffix, or"),
         ("t.json", "\u00d0\u00cf\u0011\u00e0".encode("latin-1"),
          "is an old Excel file or a protected one, not"),
@@ -149,9 +145,8 @@ def test_a_file_that_decompresses_to_more_than_the_memory_holds_is_refused(tmp_p
 
 def test_what_never_ends_is_not_read_to_the_end(monkeypatch):
     monkeypatch.setattr(files, "measure_free_memory", lambda: 1e8)
-    assert_refused(
-        "'/dev/zero' holds more than 0.025 GB of data", read_table, "/dev/zero", None, format="csv"
-    )
+    message = "'/dev/zero' holds more than 0.025 GB of data"
+    assert_refused(message, read_table, "/dev/zero", None, format="csv")
 
 
 def test_a_container_may_allow_less_memory_than_is_free(tmp_path, monkeypatch):

@@ -140,9 +140,9 @@ def test_without_some_rows_a_workbook_has_plain_values(tmp_path):
 def test_text_is_never_a_formula(tmp_path):
     read = read_table(make_xlsx(tmp_path / "t.xlsx", [["a", "label"], [1, "x"], [2, "y"]]), "label")
     write_table(read, tmp_path / "new.xlsx", ["=1+1", "y"], {"=a": ["@x", "-1"]})
-    cells = openpyxl.load_workbook(tmp_path / "new.xlsx").active
-    assert [cells[at].data_type for at in ("B2", "C1", "C2", "C3")] == ["s"] * 4
-    assert [cells[at].value for at in ("B2", "C1", "C2", "C3")] == ["=1+1", "=a", "@x", "-1"]
+    sheet = openpyxl.load_workbook(tmp_path / "new.xlsx").active
+    cells = [(sheet[at].data_type, sheet[at].value) for at in ("B2", "C1", "C2", "C3")]
+    assert cells == [("s", "=1+1"), ("s", "=a"), ("s", "@x"), ("s", "-1")]
 
 
 @given(column=st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=5))
@@ -191,11 +191,11 @@ def test_the_same_table_gives_the_same_bytes(tmp_path):
     assert unzip(path)[SHEET] == unzip(tmp_path / "same.xlsx")[SHEET]
 
 
-@pytest.mark.parametrize("column", [0, 25, 26, 701, 702, 16_383])
-def test_addresses_of_cells_are_letters_and_numbers(column):
-    assert read_reference(f"{letters(column)}12") == (11, column)
+def test_addresses_of_cells_are_letters_and_numbers():
+    for column in (0, 25, 26, 701, 702, 16_383):
+        assert read_reference(f"{letters(column)}12") == (11, column)
     with pytest.raises(ValueError, match="is not a cell"):
-        read_reference(f"{letters(column)}")
+        read_reference("AB")
 
 
 def test_a_sheet_that_is_not_in_utf8_comes_back_as_plain_values(tmp_path):
