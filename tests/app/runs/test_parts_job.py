@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 from subsvms._effort import listening
 from subsvms.app.cli.main import app
 from subsvms.app.names import UNDER_WAY
-from subsvms.app.runs import inputs, job, judge, outputs
-from subsvms.app.runs.inputs import fits_in_memory
+from subsvms.app.runs import job, judge, outputs
+from subsvms.app.runs.job import fits_in_memory
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.files import digest_file
@@ -282,7 +282,7 @@ def test_labels_beyond_int64_stay_what_they_are(tmp_path):
 def test_parts_are_chosen_when_the_table_does_not_fit(folder, tmp_path, monkeypatch):
     where = str(folder / "0.parquet")
     assert fits_in_memory(where, None) and fits_in_memory("-", None) and not fits_in_memory(str(folder), None)
-    monkeypatch.setattr(inputs, "measure_free_memory", lambda: 1000.0)
+    monkeypatch.setattr(job, "measure_free_memory", lambda: 1000.0)
     assert not fits_in_memory(where, None)
     done = run("correct", where, "--label", "label", "--exclude", "true", "--svms", "40")
     assert done.exit_code == 0 and (folder / "0.subsvms/corrected").is_dir()

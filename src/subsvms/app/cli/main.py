@@ -96,7 +96,7 @@ def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work
 
 def choose_engine(work: Work, where: str | list[str], options: Options, features: str | None) -> str:
     """Return the engine to use: "memory", "local" or "dask"."""
-    from subsvms.app.runs.inputs import fits_in_memory
+    from subsvms.app.runs.job import fits_in_memory
 
     if work.scheduler is not None and work.engine not in (None, "dask"):
         raise InputError(
@@ -143,7 +143,7 @@ def check_file_and_label(file: str | None, given: dict[str, Any]) -> None:
 
 def list_columns(file: str, how: dict[str, Any]) -> list[str]:
     """Return the names of the columns of a file that fits in memory; none if it cannot be read."""
-    from subsvms.app.runs.inputs import fits_in_memory
+    from subsvms.app.runs.job import fits_in_memory
     from subsvms.app.tables.addresses import is_database
     from subsvms.app.tables.table import read_table
 

@@ -1,26 +1,90 @@
-"""Correct a table and leave a folder: the whole job, from bytes to files, in memory or in parts."""
+"""Correct a table and leave a folder: the whole job, from bytes to files, in memory or in parts.
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+A run in memory writes its folder when all is known. A run in parts fills it from the beginning: then it is
+called loans.subsvms.unfinished, and a run that was stopped, whatever the reason, continues from there if it
+is started again.
+"""
+
+import hashlib
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from joblib import effective_n_jobs
 
 from subsvms._effort import Effort, announce
+from subsvms.app import names
+from subsvms.app.names import TABLE, UNFINISHED
 from subsvms.app.runs.engines import Engine, check_engine, open_engine
-from subsvms.app.runs.folder import fill_folder
-from subsvms.app.runs.inputs import Opened, Target, discarding, open_in_memory, open_in_parts
+from subsvms.app.runs.folder import fill_folder, prepare_place, remove_known, resume_folder
 from subsvms.app.runs.judge import BatchCorrector, judge_units, limit_changes
 from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.model import Model, saving_model
 from subsvms.app.runs.options import Options
-from subsvms.app.runs.outputs import describe_output, write_files
+from subsvms.app.runs.outputs import as_storable, describe_output, write_files
+from subsvms.app.runs.parts import find_part_format, prepare_source
 from subsvms.app.runs.record import Input, check_unchanged, read_record
 from subsvms.app.runs.run import Clock, Finding, Run, examine_parts, examine_table, run_in_memory
-from subsvms.app.runs.summary import Summary, summarise
-from subsvms.app.tables.addresses import Place
+from subsvms.app.runs.source import Source
+from subsvms.app.runs.summary import Summary, get_version, summarise
+from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
+from subsvms.app.tables.arrow import find_class_names, render_arrow
+from subsvms.app.tables.databases import read_database
+from subsvms.app.tables.files import (
+    COMPRESSIONS,
+    check_target,
+    digest_file,
+    measure_free_memory,
+    split_suffix,
+)
+from subsvms.app.tables.formats import FORMATS
+from subsvms.app.tables.table import LabelledTable, place_beside, read_table
+from subsvms.app.tables.where import find_common_format, is_data_set, list_files
+from subsvms.app.words import show
 from subsvms.ensemble._device import check_device, count_gpus
+from subsvms.exceptions import DeviceError, InputError, Setting, TableError
+
+SHARE_OF_MEMORY = 0.5  # that is free, and that a run in memory may take
+COMPRESSED_BYTES = 5.0  # of text in each byte of a compressed file
+
+
+class Target(NamedTuple):
+    """Where the result goes."""
+
+    output: Path | None = None  # the folder; None for the one beside the table
+    model: Path | None = None  # where the classifier is saved, if it is
+    force: bool = False  # whether an earlier result is replaced
+    dry_run: bool = False  # whether nothing is written
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A table that is open, and where its result goes."""
+
+    source: Source
+    options: Options  # those that read the table again
+    place: Path | None  # the folder of the result; None for a dry run
+    force: bool = False
+    check: Callable[[], None] = lambda: None  # raises an error if the table has changed
+    folder: Path | None = None  # where a run in parts works
+    base: Place | None = None  # the folder from which partitions are read
+    inputs: dict[str, bytes] = field(default_factory=dict)  # what only the folder of the run will hold
+
+    def fill(self) -> AbstractContextManager[Path]:
+        """Provide the folder to write to."""
+        if self.folder is not None:
+            return nullcontext(self.folder)
+        assert self.place is not None
+        return fill_folder(self.place, force=self.force)
+
+    @property
+    def token(self) -> str:
+        """What identifies a run in parts."""
+        return "" if self.folder is None else (self.folder / names.TOKEN).read_text(encoding="utf-8")
 
 
 def do_job(
@@ -109,3 +173,207 @@ def write_folder(finding: Finding, summary: Summary, place: Path, inputs: Mappin
     """Write the folder of a run in memory, which holds its input as well."""
     with fill_folder(place, force=False) as folder:
         write_files(finding, summary, folder, place, inputs=inputs)
+
+
+def fits_in_memory(where: str | list[str], format: str | None) -> bool:
+    """Return whether a table can be corrected in memory: no folder of files, and nothing too large."""
+    if isinstance(where, str) and (where == "-" or not where or is_database(where)):
+        return True
+    place = as_place(where) if isinstance(where, str) else None
+    if place is not None and place.is_dir() and not (isinstance(place, Path) and is_data_set(place)):
+        return False
+    _, paths = list_files(where)
+    try:
+        factor = FORMATS[find_common_format(paths, format)].growth
+    except TableError:  # the run itself will report what is wrong with them
+        return True
+    growth = [COMPRESSED_BYTES if path.suffix.lower() in COMPRESSIONS else 1.0 for path in paths]
+    size = sum(times * path.stat().st_size for times, path in zip(growth, paths, strict=True))
+    return factor * size <= SHARE_OF_MEMORY * measure_free_memory()
+
+
+def open_in_memory(
+    where: str | list[str], options: Options, target: Target, *, features: str | None = None,
+    expected: Input | None = None,
+) -> Opened:  # fmt: skip
+    """Read a table, and check that its result can be written."""
+    announce("reading the table")
+    table, options, inputs = read_input(where, options)
+    if expected is not None:
+        check_unchanged("The table", table.digest, expected.sha256)
+        if features is not None and expected.features_sha256 is not None:
+            check_unchanged("The file of features", digest_file(Path(features)), expected.features_sha256)
+    if options.action == "weight" and table.format == "svmlight":
+        raise TableError("LIBSVM text has no place for weights: choose another action, or convert the table.")
+    place = None
+    if not target.dry_run:  # before work that may take minutes
+        place = target.output or place_beside(table, choose_ending(options), "")
+        if inputs:
+            table = replace(table, name=repr(str(place / TABLE)), paths=(place / TABLE,), format="parquet")
+        prepare_place(place, force=target.force)
+        check_model_place(target, place, [*table.paths, *([] if features is None else [Path(features)])])
+    return Opened(Source.of(table), options, place, target.force, inputs=inputs)
+
+
+def choose_ending(options: Options) -> str:
+    """Return how the name of the folder ends."""
+    return "reviewed.subsvms" if options.verified else "subsvms"
+
+
+def read_input(where: str | list[str], options: Options) -> tuple[LabelledTable, Options, dict[str, bytes]]:
+    """Return the table, options that read it again, and the bytes of what only the folder of the run holds.
+
+    The answer of a database is kept there, so that its address, which may hold a password, need not be.
+    """
+    if not is_database(where):
+        return read_table(where, options.label, **options.reading), options, {}
+    how = options.reading
+    asked = [name for name in ("format", "encoding", "separator", "sheet") if how.pop(name) is not None]
+    if asked:
+        words = "The address of a database takes {query} alone: leave out {asked}."
+        raise TableError(words, asked=Setting(asked[0]))
+    table = read_database(str(where), options.label, **how)
+    data = render_arrow(as_storable(table.columns), "parquet")
+    table = replace(table, digest=hashlib.sha256(data).hexdigest())
+    return table, replace(options, query=None), {TABLE: data}
+
+
+@contextmanager
+def open_in_parts(
+    where: str | list[str], options: Options, target: Target, *, base: Place | None, shared: bool = False
+) -> Iterator[Opened]:
+    """Open a table that is read in parts, and the folder of its run, which other machines may have to see."""
+    options = replace(options, pool_size=options.pool_size or 0)
+    if is_database(where):
+        raise TableError("A database cannot be read in parts: save its answer as Parquet, and correct that.")
+    if where == "-":
+        raise TableError("Standard input cannot be read twice: save it in a file to correct it in parts.")
+    root, paths = list_files(where)
+    base = root if base is None else base
+    format = find_part_format(paths, options.format)
+    place = target.output or choose_place(where, root, paths, format, choose_ending(options))
+    check_outside(place, where)
+    if not target.dry_run:
+        check_model_place(target, place, paths)
+    plan = make_plan(options, paths, base)
+
+    def check():
+        if make_plan(options, paths, base) != plan:
+            raise TableError("The table was changed while it was read: start again when it is complete.")
+
+    beside = place.parent if shared else None
+    filling = _filling(place, plan, force=target.force, dry_run=target.dry_run, beside=beside)
+    with _naming_what_is_kept(place), filling as folder:
+        with discarding(folder):
+            source = prepare_source(paths, base, format, options, folder)
+            check_plain_labels(source, options.label)
+        goes_to = None if target.dry_run else place
+        yield Opened(source, options, goes_to, target.force, check, folder, base)
+
+
+def check_plain_labels(source: Source, label: str) -> None:
+    """Raise an error if the labels are codes with names: in parts they would be other classes."""
+    names = list(find_class_names(source.schema, label).values())
+    if names and len(set(names)) == len(names):
+        raise TableError(
+            f"{source.name} has the labels of {show(label)} as codes of Hugging Face, whose names a run "
+            "in parts cannot use: correct it in memory, or save the names as text."
+        )
+
+
+def check_outside(place: Path, where: str | list[str]) -> None:
+    """Raise an error if the result would be in the folder that is read: it would be read the next time."""
+    read, inner = as_place(where) if isinstance(where, str) else None, place.resolve()
+    if isinstance(read, Path) and read.is_dir() and read.resolve() in (inner, *inner.parents):
+        words = "{place!r} is inside the folder that is read: choose a place outside it{output:aside}."
+        raise TableError(words, place=str(place))
+
+
+def choose_place(
+    where: str | list[str], base: Place, paths: Sequence[Place], format: str, ending: str
+) -> Path:
+    """Return the folder that a run makes: big.subsvms beside big.parquet, or beside the folder big."""
+    if len(paths) == 1 and not (isinstance(where, str) and as_place(where).is_dir()):
+        return place_result(paths[0], f"{split_suffix(paths[0], format)[0]}.{ending}")
+    base = base.resolve()
+    if base == Path.cwd():
+        words = "The table consists of several files here: say with {output} where the result should go."
+        raise TableError(words, output=Setting("output"))
+    return place_result(base, f"{base.name}.{ending}")
+
+
+def make_plan(options: Options, paths: Sequence[Place], base: Place) -> dict[str, Any]:
+    """Return what the parts of a run depend on: only a run with the same plan continues with them."""
+    files = [[str(path.resolve()), *read_version(path)] for path in paths]
+    made_by = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "pandas")
+    versions = {name: get_version(name) for name in made_by}
+    return {"versions": versions, "options": asdict(options), "base": str(base.resolve()), "files": files}
+
+
+@contextmanager
+def _filling(
+    place: Path, plan: dict[str, Any], *, force: bool, dry_run: bool, beside: Path | None
+) -> Iterator[Path]:
+    """Give a folder to work in; if the work fails, it stays only if it holds something to continue with."""
+    with (
+        tempfile.TemporaryDirectory(prefix=".subsvms-", dir=beside)
+        if dry_run
+        else resume_folder(place, plan, force=force) as name
+    ):
+        folder = Path(name)
+        for part in (name for name in names.FOLDERS if name != names.STAGED):
+            (folder / part).mkdir(exist_ok=True)
+        (folder / names.TOKEN).write_text(secrets.token_hex(16), encoding="utf-8")
+        try:
+            yield folder
+        except BaseException:
+            if not any(path.exists() for path in _list_notes(folder)):
+                remove_known(folder, last=names.PLAN)
+            raise
+
+
+def _list_notes(folder: Path) -> list[Path]:
+    """Return the files that show that there is something to continue with."""
+    return [folder / names.DRAWN, folder / names.STAGED / names.SEPARATOR]
+
+
+@contextmanager
+def discarding(folder: Path | None) -> Iterator[None]:
+    """Leave nothing to continue with after an error that the same command would meet again."""
+    try:
+        yield
+    except AccessError:  # the server may answer the next time
+        raise
+    except InputError:
+        for path in [] if folder is None else _list_notes(folder):
+            path.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _naming_what_is_kept(place: Path) -> Iterator[None]:
+    """Let the message after Ctrl-C, or when a GPU is lost, name the folder of the parts that are done."""
+    unfinished = place.with_name(place.name + UNFINISHED)
+    kept = f"is kept in {str(unfinished)!r}, and the same command continues from there"
+    try:
+        yield
+    except (KeyboardInterrupt, DeviceError) as stop:
+        if not unfinished.exists():
+            raise
+        if isinstance(stop, DeviceError):
+            raise DeviceError("{stop} What is done {kept}, on either device.", stop=stop, kept=kept) from None
+        raise KeyboardInterrupt(f"what is done {kept}") from None
+
+
+def check_model_place(target: Target, place: Path, inputs: Sequence[Place]) -> None:
+    """Raise an error if the classifier is to be saved where it cannot be, beside the folder of the run."""
+    if target.model is None:
+        return
+    model, result = target.model.resolve(), place.resolve()
+    if {model, *model.parents} & {result, result.with_name(place.name + UNFINISHED)}:
+        raise TableError(
+            "{model!r}{save_model:aside} is the folder of the result, or inside it: choose another place for "
+            "the model.",
+            model=str(target.model),
+        )
+    check_target(target.model, inputs, force=target.force)

@@ -8,8 +8,8 @@ from forged_files import FORGED, write_forged
 from large_tables import make_columns
 from pyarrow import feather, parquet
 
+from subsvms.app.runs.parts import stage_files
 from subsvms.app.runs.source import open_source
-from subsvms.app.runs.staging import stage_files
 from subsvms.app.tables.table import read_table
 from subsvms.app.tables.where import find_common_format
 from subsvms.exceptions import TableError
