@@ -12,7 +12,7 @@ import pyarrow as pa
 from fuzz.files import DRAW, IN_PARTS, Table, rename, write_parquet
 from fuzz.mutations import ANY, MUTATIONS, change_cells
 from fuzz.options import FILES, OURS, draw_invalid, draw_valid
-from fuzz.server import run_command
+from fuzz.processes import run_well
 
 RUN, MODEL, OUTPUT = "t.subsvms", "t.model", "out"
 NONE = "none"
@@ -23,11 +23,8 @@ WEIGHTS = {
     "correct": 45, "local": 18, "from": 6, "decisions": 6, "predict": 9, "corrupt": 6, "apply": 4,
     "export": 3, "import": 3,
 }  # fmt: skip
-RUNS = {  # earlier runs that cases work on: kind of table, in parts or not
-    "csv": ("csv", False), "tsv": ("tsv", False), "jsonl": ("jsonl", False), "parquet": ("parquet", False),
-    "feather": ("feather", False), "libsvm": ("libsvm", False), "embeddings": ("embeddings", False),
-    "csv in parts": ("csv", True), "parquet in parts": ("parquet", True),
-}  # fmt: skip
+KINDS = ("csv", "tsv", "jsonl", "parquet", "feather", "libsvm", "embeddings")
+RUNS = (*KINDS, "csv in parts", "parquet in parts")  # earlier runs that cases work on
 
 
 @dataclass
@@ -62,7 +59,7 @@ class Runs:
         return self.tables[name]
 
     def make(self, name):
-        kind, in_parts = RUNS[name]
+        kind, _, in_parts = name.partition(" ")
         rng = random.Random(name)
         table = DRAW[kind](rng)
         while "." not in table.where or (in_parts and table.where.endswith(".xz")):
@@ -76,17 +73,10 @@ class Runs:
         record["seconds"] = dict.fromkeys(record["seconds"], 0.5)  # what differs from machine to machine
         (place / RUN / "run.json").write_text(json.dumps(record, indent=1))
         if not in_parts:
-            issues = list(csv.DictReader((place / RUN / "issues.csv").open(encoding="utf-8")))
-            (place / "d.jsonl").write_text(write_decisions(issues), encoding="utf-8")
-            run_well(["export", RUN, "--import", "d.jsonl", "--who", "Ann"], place)
-            (place / "d.jsonl").unlink()
+            write_decisions(place / "d.csv", list_suggestions(place / RUN, 5))
+            run_well(["export", RUN, "--import", "d.csv", "--who", "Ann"], place)
+            (place / "d.csv").unlink()
         return table
-
-
-def run_well(words, place):
-    ending = run_command(words, place)
-    if ending.code != 0:
-        raise RuntimeError(f"{words} failed with {ending.code}: {ending.stderr}")
 
 
 def write_files(table, place):
@@ -95,12 +85,27 @@ def write_files(table, place):
         (place / name).write_bytes(data)
 
 
-def write_decisions(issues):
-    """Return JSON Lines that decide the first issues."""
-    return "".join(
-        json.dumps({"row": int(issue["row"]), "label": issue["suggested_label"]}) + "\n"
-        for issue in issues[:5]
-    )
+def list_suggestions(folder, most):
+    """Return the first issues of a run, as (row, suggested label)."""
+    with (folder / "issues.csv").open(newline="", encoding="utf-8") as file:
+        return [(int(one["row"]), one["suggested_label"]) for one in csv.DictReader(file)][:most]
+
+
+def write_decisions(path, decided):
+    """Write decisions that were made elsewhere, as (row, label), in the format that the file's name says."""
+    rows = [{"row": row, "label": label} for row, label in decided]
+    if path.suffix == ".csv":
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([("row", "label"), *decided])
+    elif path.suffix == ".parquet":
+        path.write_bytes(write_parquet(pa.Table.from_pylist(rows)))
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:  # Label Studio
+        choices = [{"type": "choices", "value": {"choices": [row["label"]]}} for row in rows]
+        annotations = [[{"result": [choice]}] for choice in choices]
+        tasks = [{"data": row, "annotations": one} for row, one in zip(rows, annotations, strict=True)]
+        path.write_text(json.dumps(tasks))
 
 
 def seed_case(seed, number):
@@ -119,11 +124,10 @@ def make_case(seed, number, place, runs):
     make = {"correct": make_correct, "local": make_correct, "corrupt": make_corrupt}
     case = make.get(command, make_on_run)(rng, command, place, runs)
     if rng.random() < WRONG and command != "from":
-        group = {"local": "correct", "decisions": "correct"}.get(command, command)
         if rng.random() < 0.1 and case.words[:2] == ["correct", case.table.where]:
             case.words[1] = rng.choice(FILES)
         else:
-            case.words += draw_invalid(rng, group)
+            case.words += draw_invalid(rng, "correct" if command in ("local", "decisions") else command)
         case.damage = "wrong option" if case.damage == NONE else case.damage
     if rng.random() < 0.01:
         case.stdout = "/dev/full"
@@ -138,16 +142,14 @@ def damage_table(rng, table):
         change_cells(rng, table)
         return "change_cells"
     name = rng.choice(list(table.files))
-    group = table.kind.split()[0]
-    if table.kind == "embeddings" and not name.startswith("x."):
-        group = "csv"
-    table.files[name], done = damage(rng, group if group in MUTATIONS else "compressed", table.files[name])
+    is_text = table.kind == "embeddings" and not name.startswith("x.")
+    table.files[name], done = damage(rng, "csv" if is_text else table.kind, table.files[name])
     return done
 
 
-def damage(rng, group, data):
+def damage(rng, kind, data):
     """Return damaged bytes, and what was done to them."""
-    mutate = rng.choice(MUTATIONS[group])
+    mutate = rng.choice(MUTATIONS.get(kind.split()[0], MUTATIONS["compressed"]))
     data = mutate(rng, data)
     if data and rng.random() < 0.1:
         data = rng.choice(ANY)(rng, data)
@@ -157,7 +159,7 @@ def damage(rng, group, data):
 def make_correct(rng, command, place, runs):
     """Return `subsvms correct` on a new table, in memory or in parts."""
     local = command == "local"
-    table = DRAW[rng.choice(IN_PARTS if local else list(DRAW))](rng)
+    table = DRAW[rng.choice(IN_PARTS if local else KINDS)](rng)
     done = damage_table(rng, table)
     if rng.random() < 0.04 and len(table.files) == 1:
         rename(rng, table)
@@ -171,8 +173,7 @@ def make_correct(rng, command, place, runs):
     case = Case(command, table.kind, done, words, table)
     if rng.random() < 0.05 and len(table.files) == 1 and not local:
         words[1], case.stdin = "-", table.files[table.main]
-        words += ["--output", OUTPUT]
-    elif rng.random() < 0.7:
+    if case.stdin or rng.random() < 0.7:
         words += ["--output", OUTPUT]
     if rng.random() < 0.1:
         words += ["--save-model", MODEL]
@@ -186,7 +187,7 @@ def make_correct(rng, command, place, runs):
 def put_earlier_run(rng, case, place, runs):
     """Put the folder of an earlier run where the result should go."""
     earlier = place.parent / "earlier"
-    runs.copy(rng.choice(list(RUNS)), earlier)
+    runs.copy(rng.choice(RUNS), earlier)
     shutil.move(earlier / RUN, place / OUTPUT)
     shutil.rmtree(earlier)
     if rng.random() < 0.5:
@@ -200,7 +201,7 @@ def put_earlier_run(rng, case, place, runs):
 
 def make_corrupt(rng, command, place, runs):
     """Return a command that makes labels wrong."""
-    table = DRAW[rng.choice([kind for kind in DRAW if kind != "embeddings"])](rng)
+    table = DRAW[rng.choice([kind for kind in KINDS if kind != "embeddings"])](rng)
     done = damage_table(rng, table)
     words = [command, table.where, "--label", table.label, *table.reading, *draw_valid(rng, command)]
     if rng.random() < 0.5:
@@ -211,27 +212,30 @@ def make_corrupt(rng, command, place, runs):
 
 def make_on_run(rng, command, place, runs):
     """Return a command that works on the folder or the model of an earlier run."""
-    names = [name for name in RUNS if command != "decisions" or "parts" not in name]
-    name = rng.choice(names)
+    name = rng.choice(KINDS if command == "decisions" else RUNS)
     table = runs.copy(name, place)
+    given = rng.choice(["d.jsonl", "d.csv", "d.json", "d.parquet"])
+    record, decisions, issues = (f"{RUN}/{one}" for one in ("run.json", "decisions.sqlite", "issues.parquet"))
     reading = ["--label", table.label, *table.reading]
-    words = {
-        "from": ["correct", "--from", rng.choice([RUN, f"{RUN}/run.json"]), "--output", OUTPUT],
-        "decisions": ["correct", table.where, "--decisions", RUN, *reading, *QUICK],
-        "predict": ["predict", MODEL, table.where, *table.reading],
-        "apply": ["apply", RUN, "--undecided", "suggestion"],
-        "export": ["export", RUN, "--to", rng.choice(["jsonl", "label-studio", "spotlight"])],
-        "import": ["export", RUN, "--import"],
+    words, targets = {  # the command, and files that may be damaged
+        "from": (
+            ["correct", "--from", rng.choice([RUN, record]), "--output", OUTPUT],
+            [*[record] * 4, table.main],
+        ),
+        "decisions": (
+            ["correct", table.where, "--decisions", RUN, *reading, *QUICK],
+            [record, *[decisions] * 3],
+        ),
+        "predict": (["predict", MODEL, table.where, *table.reading], [MODEL, MODEL, table.main]),
+        "apply": (["apply", RUN, "--undecided", "suggestion"], [record, issues, decisions, table.main]),
+        "export": (
+            ["export", RUN, "--to", rng.choice(["jsonl", "label-studio", "spotlight"])],
+            [record, issues, decisions, table.main],
+        ),
+        "import": (["export", RUN, "--import", given], [record, decisions, given]),
     }[command]
-    targets = {
-        "from": [f"{RUN}/run.json"] * 4 + [table.main],
-        "decisions": [f"{RUN}/run.json", *[f"{RUN}/decisions.sqlite"] * 3],
-        "predict": [MODEL, MODEL, table.main],
-        "import": [f"{RUN}/run.json", f"{RUN}/decisions.sqlite", "d"],
-    }.get(command, [f"{RUN}/run.json", f"{RUN}/issues.parquet", f"{RUN}/decisions.sqlite", table.main])
     if command == "import":
-        words.append(write_import(rng, place))
-        targets[-1] = words[-1]
+        write_decisions(place / given, list_suggestions(place / RUN, 4))
     if command in ("predict", "apply", "export", "import"):
         words += draw_valid(rng, command)
     elif rng.random() < 0.3:
@@ -240,50 +244,20 @@ def make_on_run(rng, command, place, runs):
     return Case(command, name, done, words, table)
 
 
-def write_import(rng, place):
-    """Write decisions that were made elsewhere, in one of several formats; return the file's name."""
-    if not (place / RUN / "issues.csv").exists():
-        (place / "d.jsonl").write_text('{"row": 1, "label": "no"}\n')
-        return "d.jsonl"
-    issues = list(csv.DictReader((place / RUN / "issues.csv").open(encoding="utf-8")))[:4]
-    rows = [(int(issue["row"]), issue["suggested_label"]) for issue in issues]
-    name = rng.choice(["d.jsonl", "d.csv", "d.json", "d.parquet"])
-    if name == "d.csv":
-        with (place / name).open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([("row", "label"), *rows])
-    elif name == "d.json":
-        tasks = [
-            {
-                "data": {"row": row},
-                "annotations": [{"result": [{"type": "choices", "value": {"choices": [label]}}]}],
-            }
-            for row, label in rows
-        ]
-        (place / name).write_text(json.dumps(tasks))
-    elif name == "d.parquet":
-        columns = {"row": [row for row, _ in rows], "label": [label for _, label in rows]}
-        (place / name).write_bytes(write_parquet(pa.table(columns)))
-    else:
-        (place / name).write_text(write_decisions(issues))
-    return name
-
-
 def damage_file(rng, place, target, table, runs):
     """Damage a file of an earlier run; return what was done to which."""
     path = place / target
     if not path.exists():
         return NONE
     if path.name == "decisions.sqlite" and rng.random() < 0.15:
-        other = rng.choice(
-            [name for name in RUNS if "parts" not in name and runs.tables.get(name) is not table]
-        )
+        other = rng.choice([name for name in KINDS if runs.tables.get(name) is not table])
         runs.copy(other, place.parent / "other")
         shutil.copy(place.parent / "other" / RUN / path.name, path)
         shutil.rmtree(place.parent / "other")
         return "decisions of another run"
-    group = {MODEL: "model", "d.json": "run.json"}.get(path.name, path.name)
-    if group not in MUTATIONS:
-        group = table.kind.split()[0] if target == table.main else path.suffix[1:]
-    data, done = damage(rng, group if group in MUTATIONS else "compressed", path.read_bytes())
+    kind = {MODEL: "model", "d.json": "run.json"}.get(path.name, path.name)
+    if kind not in MUTATIONS:
+        kind = table.kind if target == table.main else path.suffix[1:]
+    data, done = damage(rng, kind, path.read_bytes())
     path.write_bytes(data)
     return f"{done}: {'table' if target == table.main else path.name}"

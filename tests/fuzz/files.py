@@ -21,10 +21,13 @@ CITIES = ("Köln", "Paris", "Łódź", "東京", "Zürich", "Oslo")
 LATIN_CITIES = ("Köln", "Paris", "Málaga", "Oslo")  # that cp1252 can hold
 CLASSES = (("no", "yes"), ("no", "yes", "maybe"), (0, 1), (0, 1, 2), ("ja, klar", 'ne"in', "weiß nicht"))
 COMPRESSIONS = {
-    ".gz": lambda data: gzip.compress(data, mtime=0),
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-    ".zst": lambda data: pa.Codec("zstd").compress(data, asbytes=True),
+    "gz": (lambda data: gzip.compress(data, mtime=0), gzip.decompress),
+    "bz2": (bz2.compress, bz2.decompress),
+    "xz": (lzma.compress, lzma.decompress),
+    "zst": (
+        lambda data: pa.Codec("zstd").compress(data, asbytes=True),
+        lambda data: pa.CompressedInputStream(pa.BufferReader(data), "zstd").read(),
+    ),
 }
 
 
@@ -50,13 +53,12 @@ class Table:
         return next(iter(self.files))
 
 
-def draw_columns(rng, *, classes=None, cities=CITIES):
+def draw_columns(rng, cities=CITIES):
     """Return columns of every kind and a label that depends on some of them; a few labels are wrong."""
-    n = rng.randrange(40, 121)
-    classes = classes or rng.choice(CLASSES)
-    clean = [rng.randrange(len(classes)) for _ in range(n)]
+    classes = rng.choice(CLASSES)
+    clean = [rng.randrange(len(classes)) for _ in range(rng.randrange(40, 121))]
     made = {
-        "id": [f"P{i:04d}" for i in range(n)],
+        "id": [f"P{i:04d}" for i in range(len(clean))],
         "size": [round(rng.gauss(2.0 * k, 1.0), 3) for k in clean],
         "weight": [round(rng.gauss(-1.5 * k, 1.0), 2) for k in clean],
         "count": [rng.randrange(10) + 5 * k for k in clean],
@@ -80,13 +82,13 @@ def draw_columns(rng, *, classes=None, cities=CITIES):
 
 
 def compress(rng, table):
-    """Compress one of the files of a table with one of the four methods, or leave it as it is."""
+    """Compress the file of a table with one of the four methods, or leave it as it is."""
     if rng.random() < 0.25:
         ending = rng.choice(list(COMPRESSIONS))
         ((name, data),) = table.files.items()
-        table.files = {name + ending: COMPRESSIONS[ending](data)}
-        table.where = name + ending
-        table.kind += ending
+        table.where = f"{name}.{ending}"
+        table.files = {table.where: COMPRESSIONS[ending][0](data)}
+        table.kind += f".{ending}"
     return table
 
 
@@ -100,29 +102,23 @@ def rename(rng, table):
     table.files = {table.where: data}
 
 
-def write_cell(value, decimal="."):
-    """Return the text of a cell."""
-    if value is None:
-        return ""
-    return str(value).replace(".", decimal) if isinstance(value, float) else str(value)
-
-
 def write_delimited(table):
     """Return the columns of a table as text, in its style."""
     style, out = table.style, io.StringIO(newline="")
-    writer = csv.writer(
-        out, delimiter=style["separator"], quoting=style["quoting"], lineterminator=style["newline"]
-    )
+    how = {"delimiter": style["separator"], "lineterminator": style["newline"], "quoting": style["quoting"]}
+    writer = csv.writer(out, **how)
     writer.writerow(table.columns)
     for row in zip(*table.columns.values(), strict=True):
-        writer.writerow([write_cell(value, style["decimal"]) for value in row])
+        writer.writerow([
+            str(cell).replace(".", style["decimal"]) if isinstance(cell, float) else cell for cell in row
+        ])  # fmt: skip
     return out.getvalue().encode(style["encoding"])
 
 
-def draw_csv(rng, suffix="csv", separators=",,,;|\t", **more):
+def draw_csv(rng, suffix="csv", separators=",,,;|\t"):
     encoding = rng.choice(["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1"])
     latin = encoding in ("cp1252", "latin-1")
-    columns = draw_columns(rng, cities=LATIN_CITIES if latin else CITIES, **more)
+    columns = draw_columns(rng, LATIN_CITIES if latin else CITIES)
     separator = rng.choice(separators)
     style = {
         "separator": separator,
@@ -137,8 +133,8 @@ def draw_csv(rng, suffix="csv", separators=",,,;|\t", **more):
     return compress(rng, table)
 
 
-def draw_tsv(rng, **more):
-    return draw_csv(rng, "tsv", "\t", **more)
+def draw_tsv(rng):
+    return draw_csv(rng, "tsv", "\t")
 
 
 def write_json_lines(columns):
@@ -147,42 +143,31 @@ def write_json_lines(columns):
     return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows).encode()
 
 
-def draw_json_lines(rng, **more):
-    columns = draw_columns(rng, **more)
+def draw_json_lines(rng):
+    columns = draw_columns(rng)
     name = rng.choice(["t.jsonl", "t.ndjson"])
     return compress(rng, Table("jsonl", "y", columns, name, {name: write_json_lines(columns)}))
 
 
-def write_libsvm(rng, labels, first=1):
+def draw_libsvm(rng):
     """Return LIBSVM text whose values depend on the labels."""
-    names = sorted({label for label in labels if label is not None}, key=str)
-    lines = []
+    names, first = rng.choice([(-1, 1), ("+1", "-1"), (1, 2, 3)]), rng.choice([0, 1])
+    labels, lines = [rng.choice(names) for _ in range(rng.randrange(40, 121))], []
     for label in labels:
-        k = names.index(label) if label is not None else 0
-        cells = [
-            f"{j}:{rng.gauss(k if j % 2 else 0, 1.0):.3f}" for j in range(first, 9) if rng.random() < 0.8
-        ]
-        lines.append(" ".join(["nan" if label is None else str(label), *cells]))
-    return ("\n".join(lines) + "\n").encode()
-
-
-def draw_libsvm(rng, *, classes=None):
-    names = classes or rng.choice([(-1, 1), ("+1", "-1"), (1, 2, 3)])
-    labels = [rng.choice(names) for _ in range(rng.randrange(40, 121))]
+        drawn = [j for j in range(first, 9) if rng.random() < 0.8]
+        cells = [f"{j}:{rng.gauss(names.index(label) if j % 2 else 0, 1.0):.3f}" for j in drawn]
+        lines.append(" ".join([str(label), *cells]) + "\n")
     name = rng.choice(["t.libsvm", "t.svm"])
-    data = write_libsvm(rng, labels, first=rng.choice([0, 1]))
-    return compress(rng, Table("libsvm", "label", {"label": labels}, name, {name: data}))
+    return compress(rng, Table("libsvm", "label", {"label": labels}, name, {name: "".join(lines).encode()}))
 
 
 def as_arrow(rng, columns):
     """Return a typed table; text is sometimes a dictionary, or of another width."""
     arrays = {name: pa.array(values) for name, values in columns.items()}
     for name, array in arrays.items():
-        kind = rng.choice(["", "", "dictionary", "large"])
-        if pa.types.is_string(array.type) and kind:
-            arrays[name] = (
-                array.dictionary_encode() if kind == "dictionary" else array.cast(pa.large_string())
-            )
+        if pa.types.is_string(array.type):
+            coded, wide = array.dictionary_encode(), array.cast(pa.large_string())
+            arrays[name] = rng.choice([array, array, coded, wide])
         if pa.types.is_integer(array.type) and rng.random() < 0.3:
             arrays[name] = array.cast(rng.choice([pa.int8(), pa.uint64(), pa.int32()]))
     return pa.table(arrays)
@@ -203,9 +188,9 @@ def write_ipc(arrow, *, stream=False, compression=None):
     return sink.getvalue().to_pybytes()
 
 
-def draw_parquet(rng, **more):
+def draw_parquet(rng):
     """Return one file, several files by a pattern, or a folder of partitions."""
-    columns = draw_columns(rng, **more)
+    columns = draw_columns(rng)
     arrow = as_arrow(rng, columns)
     options = {
         "compression": rng.choice(["snappy", "zstd", "none"]),
@@ -217,31 +202,27 @@ def draw_parquet(rng, **more):
         data = write_parquet(arrow, **options)
         return Table("parquet", "y", columns, "t.parquet", {"t.parquet": data})
     cut = rng.randrange(10, len(arrow) - 10)
-    parts = [write_parquet(part, **options) for part in (arrow.slice(0, cut), arrow.slice(cut))]
-    names = (
-        ["t/p=1/a.parquet", "t/p=2/a.parquet"] if shape == "partitions" else ["t/0.parquet", "t/1.parquet"]
-    )
-    where = "t/*.parquet" if shape == "pattern" else "t"
-    return Table(f"parquet {shape}", "y", columns, where, dict(zip(names, parts, strict=True)))
+    name = "t/p={}/a.parquet" if shape == "partitions" else "t/{}.parquet"
+    parts = enumerate((arrow.slice(0, cut), arrow.slice(cut)))
+    files = {name.format(number): write_parquet(part, **options) for number, part in parts}
+    return Table(f"parquet {shape}", "y", columns, "t/*.parquet" if shape == "pattern" else "t", files)
 
 
-def draw_feather(rng, **more):
-    columns = draw_columns(rng, **more)
+def draw_feather(rng):
+    columns = draw_columns(rng)
     name = rng.choice(["t.feather", "t.arrow", "t.ipc"])
     compression = rng.choice([None, None, None, "lz4", "zstd"])
     data = write_ipc(as_arrow(rng, columns), stream=rng.random() < 0.3, compression=compression)
     return Table("feather", "y", columns, name, {name: data})
 
 
-def draw_embeddings(rng, **more):
+def draw_embeddings(rng):
     """Return a CSV file, and a second file with a row of numbers for each of its rows."""
-    table = draw_csv(rng, separators=",", **more)
+    table = draw_csv(rng, separators=",")
     classes = sorted(set(table.columns["y"]), key=str)
-    X = np.array([
-        [rng.gauss(classes.index(label), 1.0) for _ in range(5)] for label in table.columns["y"]
-    ])  # fmt: skip
+    X = [[rng.gauss(classes.index(label), 1.0) for _ in range(5)] for label in table.columns["y"]]
+    X = np.array(X, dtype=rng.choice(["float64", "float32"]))
     out, name = io.BytesIO(), rng.choice(["x.npy", "x.npz"])
-    X = X.astype(rng.choice(["float64", "float32"]))
     np.save(out, X) if name == "x.npy" else np.savez(out, X=X)
     table.files[name] = out.getvalue()
     table.reading += ["--features", name]
@@ -250,42 +231,28 @@ def draw_embeddings(rng, **more):
 
 
 DRAW = {
-    "csv": draw_csv,
-    "tsv": draw_tsv,
-    "jsonl": draw_json_lines,
-    "libsvm": draw_libsvm,
-    "parquet": draw_parquet,
-    "feather": draw_feather,
-    "embeddings": draw_embeddings,
-}
+    "csv": draw_csv, "tsv": draw_tsv, "jsonl": draw_json_lines, "libsvm": draw_libsvm,
+    "parquet": draw_parquet, "feather": draw_feather, "embeddings": draw_embeddings,
+}  # fmt: skip
 IN_PARTS = ("csv", "tsv", "parquet", "feather")
-
-
-def decompress(name, data):
-    """Return the bytes of a file without the compression that its name says."""
-    ending = name.rsplit(".", 1)[-1]
-    if ending == "zst":
-        return pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
-    module = {"gz": gzip, "bz2": bz2, "xz": lzma}.get(ending)
-    return module.decompress(data) if module else data
 
 
 def get_kind(name):
     """Return the format that a name says: "csv", "tsv", "jsonl", "libsvm", "parquet" or "feather"."""
     words = name.split(".")
-    ending = words[-2] if "." + words[-1] in COMPRESSIONS else words[-1]
+    ending = words[-2] if words[-1] in COMPRESSIONS else words[-1]
     return {"ndjson": "jsonl", "svm": "libsvm", "arrow": "feather", "ipc": "feather"}.get(ending, ending)
 
 
 def read_rows(name, data, style=None):
     """Return the rows of a table as dictionaries, and its column names, with none of the package's code."""
-    kind, data = get_kind(name), decompress(name, data)
+    kind, style = get_kind(name), style or {}
+    _, decompress = COMPRESSIONS.get(name.rsplit(".", 1)[-1], (None, bytes))
+    data = decompress(data)
     if kind in ("csv", "tsv"):
-        style = style or {}
         text = data.decode(style.get("encoding", "utf-8"))
-        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=style.get("separator", ",")))
-        rows = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
-        return rows, lines[0]
+        names, *lines = csv.reader(io.StringIO(text, newline=""), delimiter=style.get("separator", ","))
+        return [dict(zip(names, line, strict=True)) for line in lines], names
     if kind == "jsonl":
         rows = [json.loads(line) for line in data.decode().split("\n") if line.strip()]
         return rows, list(rows[0])
@@ -301,6 +268,5 @@ def read_arrow(kind, data):
     if kind == "parquet":
         with parquet.ParquetFile(source, pre_buffer=False) as file:
             return file.read(use_threads=False)
-    if data.startswith(b"ARROW1"):
-        return ipc.open_file(source, options=ipc.IpcReadOptions(use_threads=False)).read_all()
-    return ipc.open_stream(source, options=ipc.IpcReadOptions(use_threads=False)).read_all()
+    read = ipc.open_file if data.startswith(b"ARROW1") else ipc.open_stream
+    return read(source, options=ipc.IpcReadOptions(use_threads=False)).read_all()

@@ -25,19 +25,17 @@ MAX_SENTENCE = 700
 
 def take_snapshot(place):
     """Return what each file below a folder holds, as a hash, by its name."""
+    return {str(path.relative_to(place)): take_digest(path) for path in sorted(Path(place).rglob("*"))}
 
-    def digest(path):
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
 
-    return {str(path.relative_to(place)): digest(path) for path in sorted(Path(place).rglob("*"))}
+def take_digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
 
 
 def find_faults(case, ending, before, after, place):
     """Return what is wrong, each as "kind: details"; nothing if all is well."""
     faults = judge_words(case, ending) + judge_files(case, ending, before, after)
-    faults += [
-        f"left behind: {path.name} in the temporary folder" for path in (place.parent / "tmp").iterdir()
-    ]
+    faults += [f"left behind: temporary file {path.name}" for path in (place.parent / "tmp").iterdir()]
     if ending.code == 0 and not faults:
         try:
             faults += judge_result(case, ending, place, before, after)
@@ -82,22 +80,15 @@ def judge_files(case, ending, before, after):
     """Return what is wrong with the files: changed, lost, left behind, or in a place of others."""
     faults = []
     done = ending.code == 0 or case.stdout is not None  # a full disk may be noticed after all is written
-    book, report = f"{RUN}/decisions.sqlite", f"{RUN}/report.html"
+    book = f"{RUN}/decisions.sqlite"
+    written = {"import": book, "apply": f"{RUN}/report.html"}.get(case.command)  # names the table to use
     for name in before:
         people = Path(name).name in (OURS, "decisions.sqlite")  # never to be replaced
-        replaced = done and "--force" in case.words and is_output(case, name) and not people
-        if (
-            before[name] == after.get(name)
-            or replaced
-            or (name == book and case.command == "import" and done)
-            or (name == report and case.command == "apply" and done)  # it names the table to use
-        ):
-            continue
-        faults.append(f"input changed: {name} is {'different' if name in after else 'gone'}")
+        replaced = "--force" in case.words and is_output(case, name) and not people
+        if before[name] != after.get(name) and not (done and (replaced or name == written)):
+            faults.append(f"input changed: {name} is {'different' if name in after else 'gone'}")
     for name in after.keys() - before.keys():
-        if name == book and case.command in REVIEW:
-            continue
-        if ".unfinished" in name and "continue" in ending.stderr:
+        if name == book and case.command in REVIEW or ".unfinished" in name and "continue" in ending.stderr:
             continue
         hidden = LEFT.search(name.removeprefix(".") if case.table.main.startswith(".") else name)
         if hidden or not done or not is_output(case, name):
@@ -129,7 +120,7 @@ def judge_result(case, ending, place, before, after):
     if len(new) != 1:
         return [f"wrong result: {new} instead of one file"]
     if case.command in ("predict", "corrupt", "apply") and case.damage == NONE:
-        return compare_tables(case, new[0], (place / new[0]).read_bytes(), drops=False)
+        return compare_tables(case, place / new[0])
     return []
 
 
@@ -137,33 +128,34 @@ def judge_folder(case, place, before, after):
     """Return what is wrong with the folder of a run."""
     (record,) = [n for n in after if n.endswith("/run.json") and after[n] != before.get(n)]
     folder = (place / record).parent
-    names = {path.name for path in folder.iterdir()}
-    corrected = sorted(name for name in names if name.startswith("corrected"))
-    whole = IN_PARTS if "corrected" in names else IN_MEMORY | set(corrected)
     model = case.get("--save-model")
-    if model is not None and (place / model).parent == folder:
-        whole = whole | {Path(model).name}
-    if names != whole or len(corrected) != 1:
-        return [f"half folder: {sorted(names)}"]
     if model is not None and not (place / model).is_file():
         return ["half folder: the model is missing"]
-    digests = json.loads((folder / "run.json").read_text(encoding="utf-8"))["files"]
-    for name, digest in digests.items():
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
-            return [f"wrong result: {name} is not what run.json says"]
-    if case.damage not in (NONE, "change_cells") or case.command == "from":
-        return []
+    beside = {Path(model).name} if model is not None and (place / model).parent == folder else set()
+    faults = check_folder(folder, beside)
+    if faults or case.damage not in (NONE, "change_cells") or case.command == "from":
+        return faults
+    (corrected,) = folder.glob("corrected*")
     drops = case.get("--action") == "drop"
-    if "corrected" in names:
-        return compare_parts(case, folder / "corrected", drops)
-    return compare_tables(case, corrected[0], (folder / corrected[0]).read_bytes(), drops)
+    return (compare_parts if corrected.is_dir() else compare_tables)(case, corrected, drops)
 
 
-def compare_tables(case, name, data, drops):
+def check_folder(folder, beside=frozenset()):
+    """Return what is wrong with the folder of a run: it must be complete, and as its record says."""
+    names = {path.name for path in folder.iterdir()} - beside
+    corrected = {name for name in names if name.startswith("corrected")}
+    if names != (IN_PARTS if "corrected" in names else IN_MEMORY) | corrected or len(corrected) != 1:
+        return [f"half folder: {sorted(names)}"]
+    digests = json.loads((folder / "run.json").read_text(encoding="utf-8"))["files"]
+    wrong = [name for name, digest in digests.items() if take_digest(folder / name) != digest]
+    return [f"wrong result: {wrong} are not what run.json says"] if wrong else []
+
+
+def compare_tables(case, path, drops=False):
     """Return what is wrong with a copy of the table, in which only the label may differ."""
-    table, kind = case.table, get_kind(name)
+    table, kind = case.table, get_kind(path.name)
     if kind != get_kind(table.main) and not case.stdin:  # converted
-        rows, _ = read_rows(name, data, {"separator": "\t" if kind == "tsv" else ","})
+        rows, _ = read_rows(path.name, path.read_bytes(), {"separator": "\t" if kind == "tsv" else ","})
         return [] if len(rows) == table.n_rows else [f"wrong result: {len(rows)} rows of {table.n_rows}"]
     old, names = [], []
     for file, content in table.files.items():
@@ -172,28 +164,24 @@ def compare_tables(case, name, data, drops):
             old += rows
     if len(set(names)) < len(names):
         return []
-    new, _ = read_rows(name, data, table.style)
+    new, _ = read_rows(path.name, path.read_bytes(), table.style)
     return compare_rows(old, new, [one for one in names if one != table.label], drops)
 
 
 def compare_parts(case, folder, drops):
     """Return what is wrong with a corrected table in parts; text has become typed there."""
     rows = [row for path in sorted(folder.iterdir()) for row in read_rows(path.name, path.read_bytes())[0]]
-    if not case.kind.startswith(("parquet", "feather")):
-        return [] if drops or len(rows) == case.table.n_rows else [f"wrong result: {len(rows)} rows"]
-    names = [name for name in case.table.columns if name != case.table.label]
-    old = [
-        dict(zip(case.table.columns, row, strict=True))
-        for row in zip(*case.table.columns.values(), strict=True)
-    ]
+    columns, is_typed = case.table.columns, case.kind.startswith(("parquet", "feather"))
+    old = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    names = [name for name in columns if is_typed and name != case.table.label]
     return compare_rows(old, rows, names, drops)
 
 
 def compare_rows(old, new, names, drops):
-    if len(new) != len(old) and not (drops and len(new) < len(old)):
-        return [f"wrong result: {len(new)} rows instead of {len(old)}"]
     if drops:
-        return []
+        return [] if len(new) <= len(old) else [f"wrong result: {len(new)} rows of {len(old)}"]
+    if len(new) != len(old):
+        return [f"wrong result: {len(new)} rows instead of {len(old)}"]
     for number, (one, other) in enumerate(zip(old, new, strict=True)):
         for name in names:
             if repr(one[name]) != repr(other[name]):

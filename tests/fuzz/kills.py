@@ -6,12 +6,8 @@ Every process that is stopped was started as a user starts it; --forked saves th
 so that most moments fall into the work itself.
 """
 
-from fuzz import server  # noqa: I001  first: it sets the number of threads before anything is imported
-
 import argparse
 import contextlib
-import csv
-import hashlib
 import http.client
 import json
 import os
@@ -28,9 +24,12 @@ from collections import Counter
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from fuzz.judge import IN_MEMORY, IN_PARTS, take_snapshot
 from large_tables import make_columns, write_files
 from loans import make_rows, write
+
+from fuzz.cases import list_suggestions, write_decisions
+from fuzz.judge import check_folder, take_snapshot
+from fuzz.processes import run_command, run_well, start_command, wait_for, warm_up
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 TABLE, PARTS, OUT, MODEL, FINAL = "loans.csv", "big", "out", "m.safetensors", "final.csv"
@@ -58,50 +57,44 @@ class Trials:
             (shutil.copytree if file.is_dir() else shutil.copy)(file, place / file.name)
         return place
 
-    def run(self, words, place):
-        ending = server.run_command(words, place, fresh=self.fresh)
-        if ending.code != 0:
-            raise RuntimeError(f"{words} failed with {ending.code}: {ending.stderr}")
-        return ending
-
     def run_whole(self, mode):
         """Return the folder of an undisturbed run and the seconds it takes."""
         if mode not in self.whole:
-            place = self.enter(f"whole {mode}", self.parts if mode == "parts" else self.table)
             if mode == "apply":
-                run, _ = self.run_whole("correct")
-                place = self.enter("whole apply", self.table, run / OUT)
-                decide_some(place)
-                self.run(["export", OUT, "--import", "d.csv"], place)
+                place = self.enter("whole apply", self.table, self.run_whole("correct")[0] / OUT)
+                write_decisions(place / "d.csv", list_suggestions(place / OUT, 20))
+                run_well(["export", OUT, "--import", "d.csv"], place)
                 (place / "d.csv").unlink()
-                words = ["apply", OUT, "--output", FINAL]
             else:
-                words = make_correct(mode)
+                place = self.enter(f"whole {mode}", self.parts if mode == "parts" else self.table)
             began = time.monotonic()
-            self.run(words, place)
+            run_well(make_words(mode), place, fresh=self.fresh)
             self.whole[mode] = place, time.monotonic() - began
         return self.whole[mode]
 
     def stop(self, words, place, seconds):
         """Start a command and stop it at a random moment; return the signal and how it ended."""
-        child = server.start_command(words, place, fresh=self.fresh)
+        child = start_command(words, place, fresh=self.fresh)
         time.sleep(self.rng.uniform(0, seconds))
+        return self.end(child, place)
+
+    def end(self, child, place):
         sign = self.rng.choice(SIGNALS)
         os.kill(child, sign)
-        return sign, server.wait_for(child, place)
+        return sign, wait_for(child, place)
 
     def stop_correct(self, mode):
         """Stop a correction, sometimes one that replaces an earlier result."""
         whole, seconds = self.run_whole(mode)
         earlier = [whole / OUT] if self.rng.random() < 0.5 else []
         place = self.enter(mode, self.parts if mode == "parts" else self.table, *earlier)
-        words = make_correct(mode)
+        words = make_words(mode)
         sign, ending = self.stop(words, place, seconds)
         faults = check_words(sign, ending)
         state = "absent"
         if (place / OUT).exists():
             state = "whole, with work files" if SCRAP & set(os.listdir(place / OUT)) else "whole"
-            faults += check_folder(place / OUT, mode, SCRAP)
+            faults += check_folder(place / OUT, SCRAP)
         elif list(place.glob("*.unfinished")):
             state = "unfinished"
         if sign == signal.SIGINT:
@@ -109,11 +102,10 @@ class Trials:
             faults += [f"left after Ctrl-C: {sorted(left)}"] if left else []
         if (place / MODEL).exists() and (place / MODEL).read_bytes() != (whole / MODEL).read_bytes():
             faults.append("the model is incomplete")
-        second = server.run_command(words, place)
+        second = run_command(words, place)
         if second.code != 0:
             return state, [*faults, f"the next run failed: {second.stderr[-300:]}"]
-        faults += check_folder(place / OUT, mode)
-        faults += compare_places(place, whole)
+        faults += check_folder(place / OUT) + compare_places(place, whole)
         state += " and continued" if "were done before" in second.stderr else ""
         return f"{sign.name} {state}", faults
 
@@ -121,13 +113,13 @@ class Trials:
         """Stop `subsvms apply`."""
         whole, seconds = self.run_whole("apply")
         place = self.enter("apply", self.table, whole / OUT)
-        words = ["apply", OUT, "--output", FINAL, "--force"]
+        words = make_words("apply")
         sign, ending = self.stop(words, place, seconds)
         faults = check_words(sign, ending)
         state = "whole" if (place / FINAL).exists() else "absent"
         if state == "whole" and (place / FINAL).read_bytes() != (whole / FINAL).read_bytes():
             faults.append("the table is incomplete")
-        second = server.run_command(words, place)
+        second = run_command(words, place)
         if second.code != 0:
             faults.append(f"the next run failed: {second.stderr[-300:]}")
         return f"{sign.name} {state}", faults + compare_places(place, whole)
@@ -138,12 +130,11 @@ class Trials:
         place = self.enter("review", self.table, whole / OUT)
         beside = self.enter("replacing")  # for what the other process prints
         words = ["review", OUT, "--port", str(self.rng.randrange(20_000, 60_000)), "--no-browser"]
-        child = server.start_command(words, place, fresh=self.fresh)
+        child = start_command(words, place, fresh=self.fresh)
         address = wait_for_address(place)
-        rows = read_issue_rows(place / OUT)
-        other = None
+        rows = [row for row, _ in list_suggestions(place / OUT, None)]
         if replace:
-            other = server.start_command(make_correct("replace", place), beside, fresh=self.fresh)
+            other = start_command(make_words("replace", place), beside, fresh=self.fresh)
             time.sleep(
                 self.rng.uniform(0.5, 1.5) * seconds
             )  # some decide before the folder moves, some after
@@ -151,11 +142,9 @@ class Trials:
         for client in clients:
             client.start()
         time.sleep(seconds if replace else self.rng.uniform(0.05, 1.5))
-        if other is not None:
-            server.wait_for(other, beside)
-        sign = self.rng.choice(SIGNALS)
-        os.kill(child, sign)
-        ending = server.wait_for(child, place)
+        if replace:
+            wait_for(other, beside)
+        sign, ending = self.end(child, place)
         for client in clients:
             client.join()
         faults = check_words(sign, ending, done=(0, -sign))
@@ -164,7 +153,7 @@ class Trials:
         if lost:
             faults.append(f"{len(lost)} of {len(acknowledged)} acknowledged decisions are lost")
         if (place / OUT).exists():
-            second = server.run_command(["apply", OUT, "--output", FINAL, "--undecided", "suggestion"], place)
+            second = run_command(["apply", OUT, "--output", FINAL, "--undecided", "suggestion"], place)
             if second.code != 0:
                 faults.append(f"apply failed afterwards: {second.stderr[-300:]}")
         refused = {str(status) for client in clients for status in client.refused}
@@ -197,8 +186,10 @@ class Client(threading.Thread):
                     time.sleep(0.05)
 
 
-def make_correct(mode, place=Path()):
-    """Return the words of a correction, which replaces an earlier result."""
+def make_words(mode, place=Path()):
+    """Return a command that writes a result, in place of an earlier one."""
+    if mode == "apply":
+        return ["apply", OUT, "--output", FINAL, "--force"]
     words = {
         "correct": [place / TABLE, "--label", "default", "--save-model", MODEL],
         "parts": [place / PARTS, "--label", "label", "--exclude", "true", "--max-error-rate", 0.1],
@@ -207,37 +198,13 @@ def make_correct(mode, place=Path()):
     return ["correct", *map(str, words), "--output", str(place / OUT), "--svms", "300", "--force"]
 
 
-def decide_some(place):
-    """Write decisions about the first issues of a run to d.csv."""
-    with (place / OUT / "issues.csv").open(newline="", encoding="utf-8") as file:
-        issues = list(csv.DictReader(file))[:20]
-    lines = [f"{issue['row']},{issue['suggested_label']}" for issue in issues]
-    (place / "d.csv").write_text("\n".join(["row,label", *lines]))
-
-
 def check_words(sign, ending, done=None):
     """Return what is wrong with the way a process ended after a signal."""
-    done = done or ((0, 130) if sign == signal.SIGINT else (0, -sign))
+    done = done or (0, 130 if sign == signal.SIGINT else -sign)
     if "Traceback" in ending.stderr:
         return [f"traceback: {ending.stderr.strip().splitlines()[-1]}"]
-    return (
-        [] if ending.code in done else [f"exit code {ending.code} after {sign.name}: {ending.stderr[-200:]}"]
-    )
-
-
-def check_folder(folder, mode, scrap=frozenset()):
-    """Return what is wrong with the folder of a run: it must be complete, and as its record says."""
-    names = set(os.listdir(folder)) - scrap
-    wanted = IN_PARTS if mode == "parts" else IN_MEMORY | {"corrected.csv"}
-    if names != wanted:
-        return [f"half folder: {sorted(names)}"]
-    digests = json.loads((folder / "run.json").read_text(encoding="utf-8"))["files"]
-    wrong = [
-        name
-        for name, digest in digests.items()
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest
-    ]
-    return [f"half folder: {wrong} are not what run.json says"] if wrong else []
+    said = f"exit code {ending.code} after {sign.name}: {ending.stderr[-200:]}"
+    return [] if ending.code in done else [said]
 
 
 def compare_places(place, whole):
@@ -247,10 +214,7 @@ def compare_places(place, whole):
         {name: digest for name, digest in take_snapshot(one).items() if not differing.search(name)}
         for one in (place, whole)
     )
-    names = sorted(name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name))
-    return [
-        f"after the next run, {name} is {'left' if name not in wanted else 'not the same'}" for name in names
-    ]
+    return [f"after the next run, {name} differs" for name, _ in sorted(found.items() ^ wanted.items())]
 
 
 def wait_for_address(place):
@@ -262,11 +226,6 @@ def wait_for_address(place):
             return found[0]
         time.sleep(0.02)
     raise RuntimeError(f"no server: {(place.parent / 'stderr').read_text()}")
-
-
-def read_issue_rows(folder):
-    with (folder / "issues.csv").open(newline="", encoding="utf-8") as file:
-        return [int(issue["row"]) for issue in csv.DictReader(file)]
 
 
 def read_decisions(path):
@@ -285,7 +244,7 @@ def main():
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--forked", action="store_true", help="do not start Python again each time")
     options = parser.parse_args()
-    server.warm_up()
+    warm_up()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="kills-") as root:
         trials = Trials(root, random.Random(options.seed), fresh=not options.forked, n_rows=options.rows)
@@ -300,17 +259,15 @@ def main():
             counts, n_decisions = Counter(), 0
             for number in range(getattr(options, name)):
                 state, faults, *acknowledged = try_once()
-                counts[state.strip()] += 1
+                counts[state] += 1
                 n_decisions += sum(acknowledged)
                 failed += bool(faults)
                 for fault in faults:
                     print(f"{name} {number}, {state}: {fault}", flush=True)
             if counts:
                 said = ", ".join(f"{state} {count}" for state, count in sorted(counts.items()))
-                print(
-                    f"{name}: {counts.total()} kills ({said}); {n_decisions} decisions acknowledged",
-                    flush=True,
-                )
+                said = f"{name}: {counts.total()} kills ({said}); {n_decisions} decisions acknowledged"
+                print(said, flush=True)
     print(f"{failed} trials with faults")
     sys.exit(failed > 0)
 

@@ -5,11 +5,14 @@ Some work on any bytes, some know a format: `MUTATIONS` says which of them suit 
 
 import gzip
 import json
+import math
 import re
 import sqlite3
 import struct
 import tempfile
-from functools import cache
+from contextlib import closing, suppress
+from decimal import Decimal
+from functools import cache, partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,8 +41,7 @@ CELLS = (
 def flip_bits(rng, data):
     data = bytearray(data)
     for _ in range(rng.choice([1, 1, 3, 20])):
-        at = rng.randrange(len(data))
-        data[at] ^= 1 << rng.randrange(8)
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     return bytes(data)
 
 
@@ -52,8 +54,7 @@ def set_bytes(rng, data):
 
 def set_number(rng, data):
     """Write an extreme number over four or eight bytes, as if it were a length or an offset."""
-    width = rng.choice(["<i", "<q"])
-    size = struct.calcsize(width)
+    size = rng.choice([4, 8])
     at = rng.randrange(max(len(data) - size, 1)) // 4 * 4
     value = rng.choice(NUMBERS) & (2 ** (8 * size) - 1)
     return data[:at] + value.to_bytes(size, "little") + data[at + size :]
@@ -97,26 +98,25 @@ def make_bomb(how):
 
 
 def change_lines(rng, data):
-    """Drop, repeat, swap, join, split or lengthen a line."""
+    """Drop, repeat, swap, join, split, lengthen or empty a line, or keep the first few."""
     lines = data.split(b"\n")
     at, other = (rng.randrange(len(lines)) for _ in range(2))
-    way = rng.choice(["drop", "repeat", "swap", "join", "split", "lengthen", "empty", "keep few"])
-    if way == "drop":
-        del lines[at]
-    elif way == "repeat":
-        lines[at:at] = [lines[at]] * rng.choice([1, 2, 200])
-    elif way == "swap":
-        lines[at], lines[other] = lines[other], lines[at]
+    line, half = lines[at], len(lines[at]) // 2
+    way = rng.choice(["swap", "keep few", "join", "drop", "repeat", "split", "lengthen", "empty"])
+    if way == "swap":
+        lines[at], lines[other] = lines[other], line
+    elif way == "keep few":
+        del lines[rng.randrange(1, 6) :]
     elif way == "join":
         lines[at : at + 2] = [b"".join(lines[at : at + 2])]
-    elif way == "split":
-        lines[at : at + 1] = [lines[at][: len(lines[at]) // 2], lines[at][len(lines[at]) // 2 :]]
-    elif way == "lengthen":
-        lines[at] += lines[at] * rng.choice([1, 500])
-    elif way == "empty":
-        lines[at] = rng.choice([b"", b" ", b"\t", b",,,,", b"#"])
     else:
-        lines = lines[: rng.randrange(1, 6)]
+        lines[at : at + 1] = {
+            "drop": [],
+            "repeat": [line] * (1 + rng.choice([1, 2, 200])),
+            "split": [line[:half], line[half:]],
+            "lengthen": [line * (1 + rng.choice([1, 500]))],
+            "empty": [rng.choice([b"", b" ", b"\t", b",,,,", b"#"])],
+        }[way]
     return b"\n".join(lines)
 
 
@@ -126,9 +126,8 @@ def change_numbers(rng, data):
     if not found:
         return set_bytes(rng, data)
     match = rng.choice(found)
-    new = rng.choice(
-        [b"-1", b"0", b"20000000", b"200000000", b"2147483648", b"9" * 25, b"1e400", b"nan", b"9" * 5000]
-    )
+    extreme = b"-1 0 20000000 200000000 2147483648 1e400 nan".split()
+    new = rng.choice([*extreme, b"9" * 25, b"9" * 5000])
     return data[: match.start()] + new + data[match.end() :]
 
 
@@ -152,11 +151,9 @@ def find_node(rng, holder):
     """Return the holder and the key of a node, at any depth."""
     key = rng.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
     inner = holder[key]
-    return (
-        find_node(rng, inner)
-        if isinstance(inner, dict | list) and inner and rng.random() < 0.8
-        else (holder, key)
-    )
+    if isinstance(inner, dict | list) and inner and rng.random() < 0.8:
+        return find_node(rng, inner)
+    return holder, key
 
 
 def change_json_line(rng, data):
@@ -185,85 +182,80 @@ def change_offset(rng, data):
 
 
 def open_arrow(data):
-    kind = "parquet" if data.startswith(b"PAR1") else "ipc"
-    return kind, read_arrow(kind, data)
+    """Return a Parquet or Arrow file as a table, and a function that writes one of the same kind."""
+    if data.startswith(b"PAR1"):
+        return read_arrow("parquet", data), partial(write_parquet, use_dictionary=False)
+    return read_arrow("ipc", data), write_ipc
+
+
+def replace_column(arrow, name, column):
+    return arrow.set_column(arrow.column_names.index(name), name, column)
 
 
 def spoil_text(rng, data):
     """Put bytes that are no UTF-8 into a string column of a Parquet or Arrow file."""
-    kind, arrow = open_arrow(data)
+    arrow, write = open_arrow(data)
     names = [name for name in arrow.column_names if pa.types.is_string(arrow[name].type)]
     if not names:
         return set_number(rng, data)
     name = rng.choice(names)
     values = [None if value is None else value.encode() for value in arrow[name].to_pylist()]
     values[rng.randrange(len(values))] = rng.choice([b"\xff", b"\xed\xa0\x80", b"a\xc3", b"\x00"])
-    spoiled = pa.array(values, pa.binary()).view(pa.string())
-    arrow = arrow.set_column(arrow.column_names.index(name), name, spoiled)
-    return write_parquet(arrow, use_dictionary=False) if kind == "parquet" else write_ipc(arrow)
+    return write(replace_column(arrow, name, pa.array(values, pa.binary()).view(pa.string())))
+
+
+RARE = (  # a type, and its values by the number of the row
+    (pa.uint64(), lambda i: 2**63 + i % 3), (pa.list_(pa.int64()), lambda i: [i % 2]),
+    (pa.struct({"a": pa.int64()}), lambda i: {"a": i % 2}), (pa.decimal128(38, 2), lambda i: Decimal(i % 3)),
+    (pa.binary(), lambda i: bytes([i % 2, 255])), (pa.null(), lambda i: None),
+    (pa.bool_(), lambda i: i % 2 == 0), (pa.duration("s"), lambda i: i % 2),
+    (pa.timestamp("ns", "UTC"), lambda i: i * 86_400_000_000_000), (pa.timestamp("us"), lambda i: 2**62 + i),
+    (pa.time64("ns"), lambda i: i % 4), (pa.float64(), lambda i: i % 2 if i % 5 else math.nan),
+    (pa.float32(), lambda i: i % 2 if i % 5 else math.inf), (pa.string_view(), lambda i: "x" * (i % 2)),
+)  # fmt: skip
 
 
 def change_type(rng, data):
     """Give a column of a Parquet or Arrow file a type that is rare."""
-    kind, arrow = open_arrow(data)
-    name, n = rng.choice(arrow.column_names), len(arrow)
-    column = rng.choice([
-        pa.array([2**63 + i % 3 for i in range(n)], pa.uint64()),
-        pa.array([[i % 2] for i in range(n)]),
-        pa.array([{"a": i % 2} for i in range(n)]),
-        pa.array([i % 3 for i in range(n)]).cast(pa.decimal128(38, 2)),
-        pa.array([bytes([i % 2, 255]) for i in range(n)]),
-        pa.nulls(n),
-        pa.array([i % 2 == 0 for i in range(n)]),
-        pa.array([i * 86_400_000_000_000 for i in range(n)], pa.timestamp("ns", "UTC")),
-        pa.array([2**62 + i for i in range(n)], pa.timestamp("us")),
-        pa.array([i % 4 for i in range(n)], pa.time64("ns")),
-        pa.array([i % 2 for i in range(n)], pa.duration("s")),
-        pa.array([float("nan") if i % 5 == 0 else i % 2 for i in range(n)], pa.float64()),
-        pa.array([float("inf") if i % 5 == 0 else i % 2 for i in range(n)], pa.float32()),
-        pa.array(["x" * (i % 2) for i in range(n)], pa.string_view()) if kind == "ipc" else pa.nulls(n),
-    ])  # fmt: skip
-    arrow = arrow.set_column(arrow.column_names.index(name), name, column)
-    return write_parquet(arrow) if kind == "parquet" else write_ipc(arrow)
+    arrow, write = open_arrow(data)
+    kind, draw = rng.choice(RARE[:-1] if data.startswith(b"PAR1") else RARE)  # Parquet has no views
+    column = pa.array([draw(i) for i in range(len(arrow))], kind)
+    return write(replace_column(arrow, rng.choice(arrow.column_names), column))
 
 
 def change_names(rng, data):
     """Give a column of a Parquet or Arrow file a strange name, or one that another has."""
-    kind, arrow = open_arrow(data)
+    arrow, write = open_arrow(data)
     names = arrow.column_names
-    names[rng.randrange(len(names))] = rng.choice(
-        ["", "y", "y_given", "row", "\x00", "\x1b[2J", "x" * 300, "a,b"]
-    )
-    arrow = arrow.rename_columns(names)
-    return write_parquet(arrow) if kind == "parquet" else write_ipc(arrow)
+    strange = ["", "y", "y_given", "row", "\x00", "\x1b[2J", "x" * 300, "a,b"]
+    names[rng.randrange(len(names))] = rng.choice(strange)
+    return write(arrow.rename_columns(names))
 
 
 def change_issues(rng, data):
     """Change one value, the type or the name of a column of issues.parquet."""
-    arrow = read_arrow("parquet", data)
-    name = rng.choice([one for one in arrow.column_names[:12]])
-    place, values = arrow.column_names.index(name), arrow[name].to_pylist()
+    arrow, write = open_arrow(data)
+    name = rng.choice(arrow.column_names[:12])
     way = rng.choice(["value", "value", "drop", "text", "null", "repeat", "empty"])
-    if way == "drop":
-        return write_parquet(arrow.drop_columns([name]))
-    if way == "empty":
-        return write_parquet(arrow.slice(0, 0))
-    if way == "repeat":
-        return write_parquet(pa.concat_tables([arrow, arrow]))
-    if way == "text":
-        return write_parquet(arrow.set_column(place, name, pa.array([str(value) for value in values])))
-    if values and way == "value":
-        by_type = {int: (0, -1, 2**40), str: ("zzz", "", "\x1b[2J"), float: (-1.0, float("nan"), 1e300)}
+    if way in ("drop", "repeat", "empty"):
+        changed = {"drop": arrow.drop_columns([name]), "repeat": pa.concat_tables([arrow, arrow])}
+        return write(changed.get(way, arrow.slice(0, 0)))
+    values, kind = arrow[name].to_pylist(), arrow[name].type
+    if way == "value" and values:
+        by_type = {int: (0, -1, 2**40), str: ("zzz", "", "\x1b[2J"), float: (-1.0, math.nan, 1e300)}
         at = rng.randrange(len(values))
         values[at] = rng.choice(by_type.get(type(values[at]), (None,)))
-    kind = pa.null() if way == "null" else arrow[name].type
-    values = [None] * len(values) if way == "null" else values
-    return write_parquet(arrow.set_column(place, name, pa.array(values, kind)))
+    elif way == "text":
+        values, kind = [str(value) for value in values], pa.string()
+    elif way == "null":
+        values, kind = [None] * len(values), pa.null()
+    return write(replace_column(arrow, name, pa.array(values, kind)))
 
 
 LABELS = (
     '"zzz"', "[1]", '{"a": 1}', "null", "true", '"' + "x" * 10**6 + '"', "", "1e999", '"\\ud800"', '"\x1b[2J"'
 )  # fmt: skip
+FORGE_LABEL = "INSERT INTO decisions SELECT max(id), ?, 'label', ?, NULL FROM acts"
 STATEMENTS = (
     "INSERT INTO decisions SELECT max(id), 10000000, 'label', '\"no\"', NULL FROM acts",
     "INSERT INTO decisions SELECT max(id), 0, 'accept', '\"no\"', NULL FROM acts",
@@ -281,92 +273,75 @@ def change_decisions(rng, data):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "d.sqlite"
         path.write_bytes(data)
-        connection = sqlite3.connect(path, isolation_level=None)
-        try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA foreign_keys = OFF")
-            if rng.random() < 0.5:
-                forged = (rng.randrange(1, 31), rng.choice(LABELS))
-                connection.execute(
-                    "INSERT INTO decisions SELECT max(id), ?, 'label', ?, NULL FROM acts", forged
-                )
-            else:
-                connection.execute(rng.choice(STATEMENTS))
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error:  # a row that is there already
-            pass
-        finally:
-            connection.close()
+            with suppress(sqlite3.Error):  # a row that is there already
+                if rng.random() < 0.5:
+                    forged = (rng.randrange(1, 31), rng.choice(LABELS))
+                    connection.execute(FORGE_LABEL, forged)
+                else:
+                    connection.execute(rng.choice(STATEMENTS))
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return path.read_bytes()
 
 
-def rewrite_header(data, change):
-    """Return a model file (safetensors: the length of its header, JSON, arrays) with a changed header."""
+def change_header(rng, data):
+    """Change a node of the JSON that a model file (safetensors: its length, JSON, arrays) begins with.
+
+    Or one of the JSON that describes the model, which is a text in it.
+    """
     (length,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8 : 8 + length])
-    change(header)
+    said = header["__metadata__"]
+    texts = [key for key, value in said.items() if value[:1] in ("{", "[")]
+    if rng.random() < 0.5 and texts:
+        key = rng.choice(texts)
+        said[key] = change_json(rng, said[key].encode()).decode()
+    else:
+        holder, key = find_node(rng, header)
+        forged = ("F64", "F32", "I64", "U8", "<U400000000", "|O8", [2**40], [0], [0, 2**50], [-1])
+        holder[key] = rng.choice([*VALUES, *forged])
     inner = json.dumps(header).encode()
     inner += b" " * (-len(inner) % 8)
     return struct.pack("<Q", len(inner)) + inner + data[8 + length :]
 
 
-def change_header(rng, data):
-    """Change one node of the JSON at the start of a model file."""
-
-    def change(header):
-        holder, key = find_node(rng, header)
-        forged = (*VALUES, "F64", "F32", "I64", "U8", "<U400000000", "|O8", [2**40], [0], [0, 2**50], [-1])
-        holder[key] = rng.choice(forged)
-
-    return rewrite_header(data, change)
-
-
-def change_metadata(rng, data):
-    """Change the JSON that describes a model, inside the header of its file."""
-
-    def change(header):
-        said = header["__metadata__"]
-        texts = [key for key, value in said.items() if value[:1] in ("{", "[")]
-        key = rng.choice(texts or list(said))
-        said[key] = (change_json if texts else set_bytes)(rng, said[key].encode()).decode("utf-8", "replace")
-
-    return rewrite_header(data, change)
-
-
 def change_array_header(rng, data):
     """Forge the shape or type of an array of NumPy."""
-    new = rng.choice([
-        (rb"\((\d+), ?(\d+)\)", b"(99999999999, 5)"), (rb"\((\d+), ?(\d+)\)", b"(40, 0)"),
-        (rb"\((\d+), ?(\d+)\)", b"(-1, 5)"), (rb"\((\d+), ?(\d+)\)", b"()"), (rb"<f[48]", b"|O8"),
-        (rb"<f[48]", b"<U400000000"), (rb"<f[48]", b"<c16"), (rb"False", b"True"), (rb"'descr'", b"'descx'"),
-    ])  # fmt: skip
-    return re.sub(new[0], new[1], data, count=1)
+    forged = {
+        rb"\(\d+, ?\d+\)": [b"(99999999999, 5)", b"(40, 0)", b"(-1, 5)", b"()"],
+        rb"<f[48]": [b"|O8", b"<U400000000", b"<c16"],
+        rb"False": [b"True"],
+        rb"'descr'": [b"'descx'"],
+    }
+    old, new = rng.choice([(old, new) for old, several in forged.items() for new in several])
+    return re.sub(old, new, data, count=1)
 
 
 def change_cells(rng, table):
     """Put strange values into cells, columns or names of a table that is written as text."""
     columns = {name: list(values) for name, values in table.columns.items()}
-    name = rng.choice(list(columns))
-    value = rng.choice(CELLS)
+    name, value = rng.choice(list(columns)), rng.choice(CELLS)
     way = rng.choice(["cell", "cells", "column", "name", "label"])
     if way == "name":
-        new = rng.choice(
-            ["", " ", "y", "y_given", "sample_weight", "row", "\x1b[2J", "x" * 300, "a,b", 'q"', "\n"]
-        )
+        strange = ["", " ", "y", "y_given", "sample_weight", "row", "\x1b[2J", "x" * 300, "a,b", 'q"', "\n"]
+        new = rng.choice(strange)
         columns = {new if one == name else one: values for one, values in columns.items()}
     elif way == "column":
         columns[name] = [value] * table.n_rows
     else:
-        name = table.label if way == "label" else name
         for _ in range(1 if way == "cell" else 8):
-            columns[name][rng.randrange(table.n_rows)] = value
+            columns[table.label if way == "label" else name][rng.randrange(table.n_rows)] = value
     table.columns = columns
-    write = write_json_lines if table.kind == "jsonl" else lambda columns: write_delimited(table)
+    if table.kind == "jsonl":
+        table.files[table.main] = write_json_lines(columns)
+        return
     try:
-        table.files[table.main] = write(columns)
+        table.files[table.main] = write_delimited(table)
     except UnicodeEncodeError:  # the encoding of this table does not have the character
         table.style["encoding"] = "utf-8"
-        table.reading = [one for one in table.reading if one not in ("--encoding", "cp1252", "latin-1")]
-        table.files[table.main] = write(columns)
+        table.reading = []
+        table.files[table.main] = write_delimited(table)
 
 
 ANY = (flip_bits, set_bytes, set_number, cut, remove_slice, double, insert_magic, replace_all)
@@ -383,5 +358,5 @@ MUTATIONS = {
     "run.json": (*TEXT, *[change_json] * 12),
     "issues.parquet": (*ANY, *[change_issues] * 6),
     "decisions.sqlite": (*ANY, *[change_decisions] * 8),
-    "model": (*ANY, *[change_header] * 4, *[change_metadata] * 4),
+    "model": (*ANY, *[change_header] * 8),
 }

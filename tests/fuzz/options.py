@@ -1,39 +1,24 @@
 """Options of the commands, drawn at random: most of them valid, some of them not."""
 
 OURS = "precious.txt"  # a file that no command may touch
-VALID = {  # by command: each option and its values; None for a flag
+VALID = {  # by command: each option and its values; none for a flag
     "correct": {
-        "--rule": ["posterior", "majority"],
-        "--action": ["fix", "drop", "weight", "review"],
-        "--max-error-rate": ["0", "0.1", "0.5", "1"],
-        "--min-confidence": ["0", "0.5", "0.9", "1"],
-        "--subset-size": ["log", "log_squared", "2", "9"],
-        "--kernel": ["rbf", "linear", "poly"],
-        "--seed": ["0", "7", "2147483648"],
-        "--threads": ["1", "2"],
-        "--missing-label": ["NA", "?", "maybe"],
-        "--merge-labels": None,
-        "--no-merge-labels": None,
-        "--numeric-classes": None,
-        "--fill-missing": None,
-        "--dry-run": None,
-        "--json": None,
-        "--quiet": None,
+        "--rule": "posterior majority", "--kernel": "rbf linear poly", "--action": "fix drop weight review",
+        "--subset-size": "log log_squared 2 9", "--seed": "0 7 2147483648", "--threads": "1 2",
+        "--max-error-rate": "0 0.1 0.5 1", "--min-confidence": "0 0.5 0.9 1", "--missing-label": "NA ? maybe",
+        "--merge-labels": "", "--no-merge-labels": "", "--numeric-classes": "", "--fill-missing": "",
+        "--dry-run": "", "--json": "", "--quiet": "",
     },
-    "local": {"--pool-size": ["100", "1000"]},
-    "predict": {"--threads": ["1", "2"], "--force": None},
+    "local": {"--pool-size": "100 1000"},
+    "predict": {"--threads": "1 2", "--force": ""},
     "corrupt": {
-        "--attack": ["uniform", "directed", "boundary", "surest", "greedy", "region"],
-        "--error-rate": ["0", "0.1", "0.3"],
-        "--rho": ["0.2"],
-        "--alpha": ["0.5", "1"],
-        "--clean-column": ["clean"],
-        "--seed": ["1"],
+        "--attack": "uniform directed boundary surest greedy region", "--error-rate": "0 0.1 0.3",
+        "--rho": "0.2", "--alpha": "0.5 1", "--clean-column": "clean", "--seed": "1",
     },
-    "apply": {"--undecided": ["keep", "suggestion"], "--force": None},
-    "export": {"--force": None},
-    "import": {"--who": ["Ann", "Łukasz"]},
-}
+    "apply": {"--undecided": "keep suggestion", "--force": ""},
+    "export": {"--force": ""},
+    "import": {"--who": "Ann Łukasz"},
+}  # fmt: skip
 INVALID = {
     "correct": {
         "--label": ["", "nothing", "size", "\x1b[2J", "y\udcff", "x" * 300],
@@ -52,17 +37,7 @@ INVALID = {
         "--id": ["nothing", "y", "\x1b[2J"],
         "--exclude": ["nothing", "\x1b[2J"],
         "--features": ["missing.npy", "t.csv", "."],
-        "--encoding": [
-            "undefined",
-            "punycode",
-            "idna",
-            "rot13",
-            "no such",
-            "utf-16",
-            "utf-7",
-            "",
-            "cp\udcff",
-        ],
+        "--encoding": "undefined punycode idna rot13 utf-16 utf-7".split() + ["no such", "", "cp\udcff"],
         "--separator": ["", ",,", "\n", '"', "x", "\x00", "€"],
         "--format": ["csv", "tsv", "parquet", "feather", "jsonl", "svmlight", "excel", ""],
         "--engine": ["spark", "", "memory", "local"],
@@ -70,17 +45,7 @@ INVALID = {
         "--pool-size": ["1", "100", "-5"],
         "--early-exit": ["0.4", "1", "nan", "0.9"],
         "--missing-label": ["\udcff", "", "no"],
-        "--output": [
-            "",
-            ".",
-            "no/such/folder",
-            "t.csv",
-            "/dev/null",
-            "x" * 300,
-            "out\udcff",
-            OURS,
-            "/proc/x",
-        ],
+        "--output": ["", ".", "no/such/out", "t.csv", "/dev/null", "x" * 300, "out\udcff", OURS, "/proc/x"],
         "--save-model": ["", ".", "no/such/model", "t.csv", "/dev/full", "x" * 300, "out", "out/model"],
         "--nonsense": ["1"],
     },
@@ -113,15 +78,12 @@ RARE = {"--dry-run": 0.3, "--json": 0.7, "--missing-label": 0.3}  # drawn less o
 
 def draw_valid(rng, command, *, most=3):
     """Return some valid options."""
-    chosen = rng.sample(list(VALID[command]), min(rng.randrange(most + 1), len(VALID[command])))
-    return [
-        word
-        for option in chosen
-        if rng.random() < RARE.get(option, 1.0)
-        for word in (
-            [option] if VALID[command][option] is None else [option, rng.choice(VALID[command][option])]
-        )
-    ]
+    options, words = VALID[command], []
+    for option in rng.sample(list(options), min(rng.randrange(most + 1), len(options))):
+        if rng.random() < RARE.get(option, 1.0):
+            values = options[option].split()
+            words += [option, rng.choice(values)] if values else [option]
+    return words
 
 
 def draw_invalid(rng, command):

@@ -1,7 +1,5 @@
 """Plant one fault of each kind in the command line, and print what the fuzzer reports about each."""
 
-from fuzz import run, server  # noqa: I001  first: it sets the number of threads before anything is imported
-
 import contextlib
 import json
 import os
@@ -14,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import subsvms.__main__
+from fuzz import processes, run
 from fuzz.cases import Case, write_files
 from fuzz.files import draw_tsv
 
@@ -82,13 +81,13 @@ def make_case(seed, number, place, runs):
 
 def main():
     run.make_case, run.AGAIN = make_case, 1.0
-    server.warm_up()
+    processes.warm_up()
     with tempfile.TemporaryDirectory() as work:
         fuzzer = run.Fuzzer(0, work, Path(work) / "failed")
         for name, planted in PLANTED.items():
             subsvms.__main__.main = planted
-            server.SECONDS = 1.0 if name == "hang" else 60.0
-            print(json.dumps([name, fuzzer(0).faults]), flush=True)
+            processes.SECONDS = 1.0 if name == "hang" else 60.0
+            print(json.dumps([name, fuzzer.run(0).faults]), flush=True)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@ Examples: PYTHONPATH=tests python -m fuzz.run --cases 20000 --processes 16
           PYTHONPATH=tests python -m fuzz.run --repeat 0:1234
 """
 
-from fuzz import server  # noqa: I001  first: it sets the number of threads before anything is imported
-
 import argparse
 import json
 import os
@@ -15,12 +13,15 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from fuzz.cases import WEIGHTS, Runs, draw_command, make_case, seed_case
 from fuzz.judge import find_faults, take_snapshot
+from fuzz.processes import run_command, warm_up
 
 AGAIN = 0.1  # share of the successful runs that are repeated, to compare the bytes
 OUTCOMES = ("done", "refused", "faulty")
@@ -40,40 +41,50 @@ class Outcome:
 
 
 class Fuzzer:
-    """Runs cases in the folder `work`, and keeps faulty ones in `failed`."""
+    """Runs cases in a folder below `work`, and keeps faulty ones in `failed`."""
 
     def __init__(self, seed, work, failed):
-        self.seed, self.work, self.failed = seed, Path(work), Path(failed)
-        self.runs = None
+        self.seed, self.work, self.failed = seed, Path(tempfile.mkdtemp(dir=work)), Path(failed)
+        self.runs = Runs(self.work / "runs")
 
-    def __call__(self, number):
+    def run(self, number):
         """Run one case."""
-        if self.runs is None:  # each process has runs of its own
-            self.work = Path(tempfile.mkdtemp(dir=self.work))
-            self.runs = Runs(self.work / "runs")
         folder = self.work / "case"
         shutil.rmtree(folder, ignore_errors=True)
         place = folder / "place"
         place.mkdir(parents=True)
         case = make_case(self.seed, number, place, self.runs)
         before = take_snapshot(place)
-        ending = server.run_command(case.words, place, stdin=case.stdin, stdout=case.stdout)
+        ending = run_command(case.words, place, stdin=case.stdin, stdout=case.stdout)
         after = take_snapshot(place)
         faults = find_faults(case, ending, before, after, place)
         if not faults and ending.code == 0 and random.Random(number).random() < AGAIN:
             faults = compare_again(case, place, before, after)
         outcome = "faulty" if faults else "done" if ending.code == 0 else "refused"
         if faults:
-            self.keep(number, case, folder, faults)
+            self.keep(number, case, faults)
         return Outcome(number, case.command, case.kind, case.damage, outcome, faults, ending.seconds)
 
-    def keep(self, number, case, folder, faults):
+    def keep(self, number, case, faults):
         """Copy a faulty case: its files as they are now, what was printed, and the command."""
         target = self.failed / f"{self.seed}-{number}"
         shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(folder, target, symlinks=True)
+        shutil.copytree(self.work / "case", target, symlinks=True)
         said = {"faults": faults, "damage": case.damage, "kind": case.kind, "words": case.words}
         (target / "case.json").write_text(json.dumps(said, indent=1))
+
+    def repeat(self, number):
+        """Run one case, print what it printed, and keep its files as they were before."""
+        outcome = self.run(number)
+        for name in ("stdout", "stderr"):
+            print((self.work / "case" / name).read_text("utf-8", "replace"))
+        place = self.failed / f"{self.seed}-{number}" / "before"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        case = make_case(self.seed, number, place, self.runs)
+        (place.parent / "stdin").write_bytes(case.stdin)
+        print(f"cd {place}; {shlex.join(['subsvms', *case.words])} < ../stdin")
+        return outcome
 
 
 def compare_again(case, place, before, after):
@@ -83,7 +94,7 @@ def compare_again(case, place, before, after):
         return []
     words = [*case.words, "--output", "again"]
     words += ["--save-model", "again.model"] if case.get("--save-model") else []
-    ending = server.run_command(words, place, stdin=case.stdin)
+    ending = run_command(words, place, stdin=case.stdin)
     if ending.code != 0:
         return [f"not repeatable: the second run failed: {ending.stderr[-300:]}"]
     first, second = (
@@ -96,40 +107,32 @@ def compare_again(case, place, before, after):
 def count_endings(outcomes):
     """Say how many cases ended in each way."""
     totals = Counter(one.outcome for one in outcomes)
-    return ", ".join(f"{totals[outcome]} {outcome}" for outcome in OUTCOMES)
+    return f"{len(outcomes)} cases: " + ", ".join(f"{totals[name]} {name}" for name in OUTCOMES)
 
 
 def print_counts(outcomes):
     """Print how many cases ended in which way, by command, kind of file and damage."""
+    frame = pd.DataFrame(map(asdict, outcomes))
     for key in ("command", "kind", "damage"):
-        counts = defaultdict(Counter)
-        for one in outcomes:
-            counts[getattr(one, key).split(":")[0]][one.outcome] += 1
-        print(f"\n{key:28}" + "".join(f"{name:>9}" for name in OUTCOMES))
-        for name in sorted(counts):
-            print(f"{name:28}" + "".join(f"{counts[name][outcome]:9}" for outcome in OUTCOMES))
-    print(f"\n{len(outcomes)} cases: {count_endings(outcomes)}")
+        groups = frame[key].str.partition(":")[0].rename(key)
+        counts = pd.crosstab(groups, frame["outcome"]).reindex(columns=OUTCOMES, fill_value=0)
+        print(f"\n{counts.to_string()}")
+    print(f"\n{count_endings(outcomes)}\n{frame['seconds'].mean():.2f} s of one core a case")
     kinds = Counter(fault.split(":")[0] for one in outcomes for fault in one.faults)
-    seconds = sum(one.seconds for one in outcomes)
-    print(f"{seconds / len(outcomes):.2f} s of one core a case")
     print("faults: " + (", ".join(f"{kind} {count}" for kind, count in kinds.most_common()) or "none"))
 
 
-def run_all(fuzzer, numbers, n_processes):
-    """Yield the outcomes of cases, from several processes if there is more than one.
+def run_all(seed, work, failed, numbers, n_processes):
+    """Yield the outcomes of cases, which several processes run.
 
-    The processes are not those of multiprocessing, in which joblib would start no threads, with a warning.
+    They are not those of multiprocessing, in which joblib would start no threads, with a warning.
     """
-    if n_processes == 1:
-        yield from map(fuzzer, numbers)
-        return
     read, write = os.pipe()
     children = []
     for first in range(n_processes):
-        child = os.fork()
-        if child == 0:
-            report_all(fuzzer, numbers[first::n_processes], write)
-        children.append(child)
+        children.append(os.fork())
+        if children[-1] == 0:
+            report_all(Fuzzer(seed, work, failed), numbers[first::n_processes], write)
     os.close(write)
     with open(read) as lines:
         for line in lines:
@@ -143,7 +146,7 @@ def report_all(fuzzer, numbers, write):
     code = 1
     try:
         for number in numbers:
-            outcome = asdict(fuzzer(number))
+            outcome = asdict(fuzzer.run(number))
             outcome["faults"] = [fault[:500] for fault in outcome["faults"][:5]]
             os.write(write, json.dumps(outcome).encode() + b"\n")
         code = 0
@@ -151,20 +154,6 @@ def report_all(fuzzer, numbers, write):
         traceback.print_exc()
     finally:
         os._exit(code)
-
-
-def repeat(fuzzer, number):
-    """Run one case, print what it printed, and keep its files as they were before."""
-    outcome = fuzzer(number)
-    place = fuzzer.failed / f"{fuzzer.seed}-{number}" / "before"
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
-    case = make_case(fuzzer.seed, number, place, fuzzer.runs)
-    for name in ("stdout", "stderr"):
-        print((fuzzer.work / "case" / name).read_text("utf-8", "replace"))
-    (place.parent / "stdin").write_bytes(case.stdin)
-    print(f"cd {place}; {shlex.join(['subsvms', *case.words])} < ../stdin")
-    return outcome
 
 
 def main():
@@ -177,7 +166,7 @@ def main():
     parser.add_argument("--command", choices=WEIGHTS, help="leave out the cases of other commands")
     parser.add_argument("--repeat", metavar="SEED:NUMBER", help="run this case alone and keep its files")
     options = parser.parse_args()
-    server.warm_up()
+    warm_up()
     numbers = range(options.first, options.first + options.cases)
     if options.command:
         numbers = [n for n in numbers if draw_command(seed_case(options.seed, n)) == options.command]
@@ -185,14 +174,14 @@ def main():
     with tempfile.TemporaryDirectory(prefix="fuzz-") as work:
         if options.repeat:
             seed, number = map(int, options.repeat.split(":"))
-            print(repeat(Fuzzer(seed, work, options.failed), number))
+            print(Fuzzer(seed, work, options.failed).repeat(number))
             return
-        for one in run_all(Fuzzer(options.seed, work, options.failed), numbers, options.processes):
+        for one in run_all(options.seed, work, options.failed, numbers, options.processes):
             outcomes.append(one)
             for fault in map(ascii, one.faults):
                 print(f"{options.seed}:{one.number}  {one.kind}, {one.damage}  {fault}", flush=True)
             if len(outcomes) % 1000 == 0:
-                print(f"{len(outcomes)} cases: {count_endings(outcomes)}", flush=True)
+                print(count_endings(outcomes), flush=True)
     print_counts(outcomes)
     sys.exit(any(one.faults for one in outcomes))
 

@@ -12,40 +12,34 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
+PATH = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
 N_CASES = 60
 
 
 def run(module, *words):
-    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", module, *map(str, words)]
-    environment = os.environ | {"PYTHONPATH": path}
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
-
-
-@pytest.mark.slow
-def test_no_case_ends_with_a_fault_and_a_good_share_succeeds(tmp_path):
-    ended = run("fuzz.run", "--cases", N_CASES, "--failed", tmp_path)
+    ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": PATH})
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    counts = re.search(r"^\d+ cases: (\d+) done, (\d+) refused, (\d+) faulty$", ended.stdout, re.M)
+    return ended.stdout
+
+
+def test_no_case_ends_with_a_fault_and_a_good_share_succeeds(tmp_path):
+    said = run("fuzz.run", "--cases", N_CASES, "--failed", tmp_path)
+    counts = re.search(r"^\d+ cases: (\d+) done, (\d+) refused, (\d+) faulty$", said, re.M)
     done, refused, faulty = map(int, counts.groups())
     assert done + refused == N_CASES and faulty == 0
     assert min(done, refused) > N_CASES / 4
 
 
-@pytest.mark.slow
 def test_killed_at_any_moment_nothing_is_half_written_or_lost():
     kills = {"correct": 3, "parts": 3, "apply": 2, "review": 2, "replace": 1, "rows": 500}
-    ended = run("fuzz.kills", "--forked", *(f"--{name}={count}" for name, count in kills.items()))
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert int(re.search(r"^review: .* (\d+) decisions acknowledged", ended.stdout, re.M)[1]) > 0
+    said = run("fuzz.kills", "--forked", *(f"--{name}={count}" for name, count in kills.items()))
+    assert int(re.search(r"^review: .* (\d+) decisions acknowledged", said, re.M)[1]) > 0
 
 
-@pytest.mark.slow
 def test_a_fault_of_each_kind_is_reported():
-    ended = run("fuzz.planted")
-    assert ended.returncode == 0, ended.stderr
-    found = dict(map(json.loads, ended.stdout.splitlines()))
+    found = dict(map(json.loads, run("fuzz.planted").splitlines()))
     assert found.pop("nothing") == []
     also = {"wrong cell": "wrong result", "temporary": "left behind"}
     for kind, faults in found.items():

@@ -4,25 +4,20 @@ The parent imports everything once, so that a case takes a tenth of a second rat
 started no threads by then: a forked process has none of them, and waits forever for the locks they held.
 """
 
+import contextlib
+import gc
+import importlib
+import io
 import os
-
-os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # the others hide small overruns
-os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"  # it is started even where it is not used
-
-import contextlib  # noqa: E402
-import gc  # noqa: E402
-import importlib  # noqa: E402
-import io  # noqa: E402
-import pkgutil  # noqa: E402
-import resource  # noqa: E402
-import select  # noqa: E402
-import signal  # noqa: E402
-import sys  # noqa: E402
-import tempfile  # noqa: E402
-import traceback  # noqa: E402
-from dataclasses import dataclass  # noqa: E402
-from pathlib import Path  # noqa: E402
+import pkgutil
+import resource
+import select
+import signal
+import sys
+import tempfile
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
 
 MEMORY = 3 << 29  # bytes that a case may take, beyond those of its parent
 SECONDS = 300.0  # that a case may take in all, on a machine that does other things as well
@@ -82,21 +77,27 @@ def run_command(words, place, **options):
     return wait_for(start_command(words, place, **options), place)
 
 
+def run_well(words, place, **options):
+    """Run a command that must succeed."""
+    ending = run_command(words, place, **options)
+    if ending.code != 0:
+        raise RuntimeError(f"{words} failed with {ending.code}: {ending.stderr}")
+
+
 def start_command(words, place, *, stdin=b"", stdout=None, fresh=False):
     """Start `subsvms` with these words in a process of its own, and return the number of the process.
 
     It works in the folder `place`; the one above gets what is printed, if `stdout` names no other file, and
     a folder for temporary files. A `fresh` one starts Python again, without limits, as a user does.
     """
-    beside = place.parent
     for name, data in (("stdin", stdin), ("stdout", b""), ("stderr", b"")):
-        (beside / name).write_bytes(data)
-    (beside / "tmp").mkdir(exist_ok=True)
+        (place.parent / name).write_bytes(data)
+    (place.parent / "tmp").mkdir(exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
-        become_command(words, place, beside, stdout, fresh)
+        become_command(words, place, stdout, fresh)
     return child
 
 
@@ -114,14 +115,14 @@ def wait_for(child, place):
     return Ending(os.waitstatus_to_exitcode(status), hung, *said, usage.ru_utime + usage.ru_stime)
 
 
-def become_command(words, place, beside, stdout, fresh):
+def become_command(words, place, stdout, fresh):
     """Do what the command does, and end as it ends. Never returns."""
     code = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # until the command has begun
         os.setsid()
         for handle, name, mode in ((0, "stdin", "rb"), (1, "stdout", "wb"), (2, "stderr", "wb")):
-            with open(beside / name, mode) as file:
+            with open(place.parent / name, mode) as file:
                 os.dup2(file.fileno(), handle)
         if stdout is not None:
             os.dup2(os.open(stdout, os.O_WRONLY), 1)
@@ -130,7 +131,7 @@ def become_command(words, place, beside, stdout, fresh):
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execv(sys.executable, [sys.executable, "-m", "subsvms", *words])
         sys.stdin, sys.stdout, sys.stderr = (open(n, mode, closefd=False) for n, mode in enumerate("rww"))
-        tempfile.tempdir = str(beside / "tmp")
+        tempfile.tempdir = str(place.parent / "tmp")
         sys.argv = ["subsvms", *words]
         limit_resources()
         import subsvms.__main__
@@ -138,12 +139,12 @@ def become_command(words, place, beside, stdout, fresh):
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             subsvms.__main__.main()
-            sys.stdout.flush()
             code = 0
         except SystemExit as stop:
-            sys.stdout.flush()
             code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        sys.stdout.flush()
     except BaseException:
+        code = 1
         traceback.print_exc()
     finally:
         with contextlib.suppress(OSError):
