@@ -1,7 +1,6 @@
 """A review page or an audit page that is served, requests to it, and people at browsers."""
 
 import asyncio
-import os
 import queue
 import re
 import signal
@@ -10,16 +9,16 @@ import sys
 import threading
 import time
 from contextlib import closing, contextmanager
+from functools import partial
+from importlib.resources import files
 
-import httpx
 import pytest
 import uvicorn
+from answered_audits import read_answers
 
 from subsvms.app.desk.opened import open_acts
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.desk.server import make_app, serve
-from subsvms.app.names import DECISIONS
-from subsvms.app.runs.acts import Decisions
 
 SERVE = (
     "import sys; from subsvms.app.desk.{room} import {desk}; from subsvms.app.desk.server import serve; "
@@ -40,11 +39,16 @@ TAKING = (  # nothing is being stored, and the question is not so new that press
     "&& document.body.dataset.view !== 'start'"
 )
 WAIT = 60_000  # milliseconds; the machine may be busy
+SCRIPTS = files("subsvms.app.desk") / "static"
+PAUSES = {  # of the pages: on a busy machine, a server that takes three seconds is not gone
+    "PATIENCE": WAIT, "SLOW": WAIT, "POLL": 500, "AGAIN": 500, "GLANCE": 50
+}  # fmt: skip
 TOKEN, HOST = "t0ken", "127.0.0.1:8765"
 
 
 def ask(desk, *requests):
     """Send requests one after the other and return the answers."""
+    import httpx  # which subsvms[app] does not bring
 
     async def work():
         transport = httpx.ASGITransport(app=make_app(desk, TOKEN, {HOST}), raise_app_exceptions=False)
@@ -102,26 +106,31 @@ def serving_here(folder, open_desk=ReviewDesk):
 
 def until(page, condition, *values):
     """Wait until an expression holds; playwright cannot, as the page's policy forbids `eval`."""
-    end = time.monotonic() + WAIT / 1000
-    while not page.evaluate(condition, *values):
-        assert time.monotonic() < end, f"{condition} {values}; the page says: {page.inner_text('#said')}"
-        page.wait_for_timeout(30)
+    wait(page, lambda: page.evaluate(condition, *values), f"{condition} {values}")
 
 
-def wait(page, condition):
+def wait(page, condition, what=""):
     """Wait until something holds outside of the page, while its events arrive."""
     end = time.monotonic() + WAIT / 1000
     while not condition():
-        assert time.monotonic() < end
+        assert time.monotonic() < end, f"{what}; the page says: {page.inner_text('#said')}"
         page.wait_for_timeout(30)
 
 
-def lend_patience(route):
-    """Let a page wait longer for its server: on a busy machine, one that takes three seconds is not gone."""
-    answer = route.fetch()
-    text, n_changed = re.subn(r"(PATIENCE|SLOW) = [\d_]+", rf"\1 = {WAIT}", answer.text())
-    assert n_changed == 2
-    route.fulfill(response=answer, body=text)
+def set_pace():
+    """Return scripts with which a page waits longer for its server, but not for people: {name: text}."""
+    pause = re.compile(rf"^const ({'|'.join(PAUSES)}) = [\d_]+;", re.MULTILINE)
+    texts = {path.name: path.read_text() for path in SCRIPTS.glob("*.js")}
+    assert {name for text in texts.values() for name in pause.findall(text)} == set(PAUSES)
+
+    def write(found):
+        return f"const {found[1]} = {PAUSES[found[1]]};"
+
+    return {name: pause.sub(write, text) for name, text in texts.items() if pause.search(text)}
+
+
+def send_script(text, route):
+    route.fulfill(body=text, content_type="text/javascript")
 
 
 class Person:
@@ -133,7 +142,8 @@ class Person:
         )
         self.context.set_default_timeout(WAIT)
         if is_patient:
-            self.context.route("**/static/server.js", lend_patience)
+            for script, text in set_pace().items():
+                self.context.route(f"**/static/{script}", partial(send_script, text))
         if name:
             self.context.add_init_script(
                 f"localStorage.getItem('subsvms.name') || localStorage.setItem('subsvms.name', '{name}')"
@@ -169,6 +179,18 @@ class Person:
         """Leave a dialog, and wait until it is closed: a key before that would be the dialog's."""
         self.page.keyboard.press("Escape")
         until(self.page, "document.querySelector('dialog[open]') === null")
+
+    @property
+    def overflow(self):
+        """Pixels by which the page is wider than the window."""
+        return self.page.evaluate("(root => root.scrollWidth - root.clientWidth)(document.documentElement)")
+
+    def list_faults(self):
+        """Return the rules of axe-core that the page breaks, each with the elements that break it."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(self.page).response["violations"]
+        return [(rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in found]
 
     def check(self):
         """Assert that nothing failed, no other host was contacted, and no cell of the table ran as code."""
@@ -229,19 +251,19 @@ class Reviewer(Person):
 
 def stored(folder):
     """Return the stored decisions, as row: (verdict, label, who)."""
-    with closing(Decisions(os.path.join(folder, DECISIONS))) as book:
+    with closing(open_acts(folder)) as book:
         latest = {row: stack[-1] for row, stack in book.stacks.items() if stack}
         return {row: (one.verdict, one.label, one.who) for row, one in latest.items()}
 
 
 def stored_rows(folder):
     """Return the rows that were decided, in the order in which they were stored."""
-    with closing(Decisions(os.path.join(folder, DECISIONS))) as book:
+    with closing(open_acts(folder)) as book:
         return [row for act in sorted(book.rows_of) for row in book.rows_of[act]]
 
 
 def read_acts(folder):
-    with closing(Decisions(os.path.join(folder, DECISIONS))) as book:
+    with closing(open_acts(folder)) as book:
         return book.order
 
 
@@ -311,5 +333,4 @@ def answer_in_turns(people, keys, most=200):
 
 def stored_answers(folder, part="audit"):
     """Return the stored answers, as (row, label, who)."""
-    with closing(open_acts(folder)) as decisions:
-        return [(one.row, one.label, one.who) for one in decisions.answers[part]]
+    return [(one.row, one.label, one.who) for one in read_answers(folder, part)]

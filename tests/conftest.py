@@ -30,6 +30,16 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.fixture(scope="session")
+def cancer():
+    """Rows of a real table, scaled, and their labels."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.preprocessing import minmax_scale
+
+    X, y = load_breast_cancer(return_X_y=True)
+    return minmax_scale(X), y
+
+
+@pytest.fixture(scope="session")
 def data_folder():
     folder = os.environ.get("SUBSVMS_DATA")
     if not folder or not Path(folder).is_dir():

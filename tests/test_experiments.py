@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -34,19 +33,13 @@ def make_data(name="a1a", n=160, seed=0):
     return datasets.Dataset(name, X[:n], y[:n], X[n:], y[n:])
 
 
-@contextmanager
-def replace_data():
+@pytest.fixture(scope="module", autouse=True)
+def made():
     """Let runs find synthetic data under the names of the paper's data."""
     found = {name: make_data(name, seed=i) for i, name in enumerate(("a1a", "splice"))}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "load", lambda name, folder: found[name])
         patch.setattr(synthetic, "BETAS", (0.05, 0.5))
-        yield found
-
-
-@pytest.fixture
-def made():
-    with replace_data() as found:
         yield found
 
 
@@ -57,18 +50,23 @@ def forget_kernels():
         cached.cache_clear()
 
 
-def tiny(dimensions=()):
+def do_tiny(store, dimensions=()):
+    """Run a small preset, and return the lines that it reports."""
+    lines = []
+    run.do_preset(make_tiny(dimensions), store, on_progress=lines.append)
+    return lines
+
+
+def make_tiny(dimensions=()):
     both, noisy = ("a1a", "splice"), ("0.0",)
     return Preset("tiny", "", TINY, both, noisy, 2, both, noisy, 1, dimensions, made=1)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """Return the folder of a preset that was run to its end, and the lines that it reported."""
-    folder, lines = tmp_path_factory.mktemp("finished") / "out", []
-    with replace_data():
-        run.do_preset(tiny(dimensions=(2,)), Store(folder, TINY), on_progress=lines.append)
-    return folder, lines
+def finished(made, tmp_path_factory):
+    """The folder of a preset that was run to its end, and the lines that it reported."""
+    folder = tmp_path_factory.mktemp("finished") / "out"
+    return folder, do_tiny(Store(folder, TINY), dimensions=(2,))
 
 
 def test_the_judge_agrees_with_scikit_learn():
@@ -149,10 +147,10 @@ def test_methods_do_not_get_test_labels(made):
 
 def test_each_method_chooses_as_the_paper_says(finished):
     folder, lines = finished
-    store = Store(folder)
-    assert lines[-1] == f"{len(tiny().runs())} runs done, 0 were done before."
+    store, n_runs = Store(folder), len(make_tiny().runs())
     rows, candidates = store.read("runs"), store.read("candidates")
-    assert len(rows) == len(tiny().runs()) == 2 * (2 * 2) + 2 * 2 * 8
+    assert lines[-1] == f"{n_runs} runs done, 0 were done before."
+    assert len(rows) == n_runs == 2 * (2 * 2) + 2 * 2 * 8
     for suffix, allowed in (("", candidates), (UNWEIGHTED, candidates[candidates["ratio"] == 1.0])):
         by_case = allowed.groupby(["data", "alpha", "corruption"])[list(METRICS)].max()
         for row in rows[rows["method"] == "Oracle-SVM" + suffix].itertuples():
@@ -173,18 +171,17 @@ def test_each_method_chooses_as_the_paper_says(finished):
     assert rows[list(METRICS)].notna().all().all() and (rows["train_seconds"] > 0).all()
 
 
-def test_the_method_on_the_page_about_adding_one_is_run_and_shown(made, finished, tmp_path, monkeypatch):
+def test_the_method_on_the_page_about_adding_one_is_run_and_shown(finished, tmp_path, monkeypatch):
     """What was done before is not run again."""
     page = (Path(__file__).parent.parent / "docs/adding_a_method.md").read_text()
     assert page.count("\n") <= 40
     (tmp_path / "forest.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
-    store, lines = Store(shutil.copytree(finished[0], tmp_path / "out"), TINY), []
+    store = Store(shutil.copytree(finished[0], tmp_path / "out"), TINY)
     before = store.read("runs")
     monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
     monkeypatch.setattr(methods, "MODULES", (*methods.MODULES, "forest"))
-    run.do_preset(tiny(), store, on_progress=lines.append)
+    assert do_tiny(store)[-1] == f"4 runs done, {len(before)} were done before."
     rows = store.read("runs")
-    assert lines[-1] == f"4 runs done, {len(before)} were done before."
     clean = rows[(rows["method"] == "Forest") & (rows["alpha"] == CLEAN)]
     assert len(clean) == 2 and clean["bac"].min() > 0.9
     lines = tables.make_table(rows, "table2")[2]
@@ -196,9 +193,9 @@ class Stop(Exception):
     pass
 
 
-def test_a_run_that_was_stopped_continues_and_does_nothing_twice(made, finished, tmp_path, monkeypatch):
+def test_a_run_that_was_stopped_continues_and_does_nothing_twice(finished, tmp_path, monkeypatch):
     expected = Store(finished[0]).read("runs").set_index(list(Run._fields)).sort_index()
-    store, done = Store(tmp_path / "out", TINY), []
+    done = []
     real = {name: getattr(run, name) for name in ("do_run", "evaluate", "cross_validate")}
     budget = [0]
 
@@ -215,17 +212,15 @@ def test_a_run_that_was_stopped_continues_and_does_nothing_twice(made, finished,
 
     for name in real:
         monkeypatch.setattr(run, name, stoppable(name))
-    for steps in (1, 4, 5, 7, 100):
+    for steps in (1, 4, 5, 7, 100, 100):  # the last time nothing is left to do
         budget[0] = steps
         try:
-            run.do_preset(tiny(), Store(tmp_path / "out", TINY), on_progress=lambda line: None)
+            do_tiny(Store(tmp_path / "out", TINY))
         except Stop:
             assert steps < 100
     assert len(done) == len(set(done))
-    found = store.read("runs").set_index(list(Run._fields)).sort_index()
+    found = Store(tmp_path / "out").read("runs").set_index(list(Run._fields)).sort_index()
     pd.testing.assert_frame_equal(found[list(METRICS)], expected[list(METRICS)])
-    run.do_preset(tiny(), store, on_progress=lambda line: None)  # nothing is left to do
-    assert len(done) == len(set(done))
 
 
 def test_incomplete_files_are_not_read_and_merging_loses_nothing(tmp_path):
@@ -241,49 +236,59 @@ def test_incomplete_files_are_not_read_and_merging_loses_nothing(tmp_path):
     assert len(store.read("runs")) == 5
 
 
-def test_results_of_another_protocol_are_refused(tmp_path):
-    Store(tmp_path / "out", TINY)
-    Store(tmp_path / "out", TINY)
-    with pytest.raises(StoreError, match="another version or protocol"):
-        Store(tmp_path / "out", COARSE)
-
-
 def test_folders_that_cannot_be_used_are_refused(tmp_path):
+    Store(tmp_path / "out", TINY)
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be written to"):
-        Store(tmp_path / "file" / "out", TINY)
     (tmp_path / "full").mkdir()
     (tmp_path / "full/letter.txt").write_text("Hello")
-    with pytest.raises(StoreError, match="is not empty"):
-        Store(tmp_path / "full", TINY)
-    with pytest.raises(StoreError, match="no results"):
-        Store(tmp_path / "nothing")
+    for words, message in (
+        (("out", COARSE), "another version or protocol"),
+        (("file/out", TINY), "cannot be written to"),
+        (("full", TINY), "is not empty"),
+        (("nothing",), "no results"),
+    ):
+        with pytest.raises(StoreError, match=message):
+            Store(tmp_path / words[0], *words[1:])
+    Store(tmp_path / "out", TINY)
 
 
-def test_missing_and_wrong_data_files_are_refused(tmp_path):
-    with pytest.raises(datasets.DataError, match="must be one of a1a"):
-        datasets.load("a0a", tmp_path)
-    with pytest.raises(datasets.DataError, match="does not exist"):
-        datasets.load("a1a", tmp_path / "no")
-    with pytest.raises(datasets.DataError, match="a1a is missing in"):
-        datasets.load("a1a", tmp_path)
-    (tmp_path / "a1a.xz").write_bytes(lzma.compress(b"+1 1:1"))
-    hashes = f"SHA-256 [0-9a-f]{{64}}, but should have {datasets.HASHES['a1a']}"
-    with pytest.raises(datasets.DataError, match=hashes):
-        datasets.load("a1a", tmp_path)
-    (tmp_path / "a1a.xz").write_bytes(b"broken")
-    with pytest.raises(datasets.DataError, match="cannot be decompressed"):
-        datasets.load("a1a", tmp_path)
+@pytest.mark.parametrize(
+    "name, folder, content, message",
+    [
+        ("a0a", ".", None, "must be one of a1a"),
+        ("a1a", "no", None, "does not exist"),
+        ("a1a", ".", None, "a1a is missing in"),
+        (
+            "a1a",
+            ".",
+            lzma.compress(b"+1 1:1"),
+            f"SHA-256 [0-9a-f]{{64}}, but should have {datasets.HASHES['a1a']}",
+        ),
+        ("a1a", ".", b"broken", "cannot be decompressed"),
+    ],
+)
+def test_missing_and_wrong_data_files_are_refused(tmp_path, name, folder, content, message):
+    if content:
+        (tmp_path / "a1a.xz").write_bytes(content)
+    with pytest.raises(datasets.DataError, match=message):
+        datasets.load(name, tmp_path / folder)
 
 
-def test_mistakes_on_the_command_line_are_explained_in_one_sentence(tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ("run --preset smoke --data-dir . --out out", "The data file splice is missing"),
+        ("show table2 --out none", "There are no results in"),
+    ],
+)
+def test_mistakes_on_the_command_line_are_explained_in_one_sentence(
+    tmp_path, capsys, monkeypatch, words, message
+):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(synthetic, "BETAS", ())
-    (tmp_path / "data").mkdir()
-    words = ["run", "--preset", "smoke", "--data-dir", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
-    assert main(words) == 2
-    assert "experiments: The data file splice is missing" in capsys.readouterr().err
-    assert main(["show", "table2", "--out", str(tmp_path / "none")]) == 2
-    assert "experiments: There are no results in" in capsys.readouterr().err
+    monkeypatch.setattr(run, "load", datasets.load)
+    assert main(words.split()) == 2
+    assert f"experiments: {message}" in capsys.readouterr().err
 
 
 def make_rows(lead=0.1):
@@ -317,23 +322,18 @@ def test_tables_show_our_numbers_beside_the_papers_and_mark_large_differences(tm
 
 def test_the_papers_claims_are_checked_against_its_own_numbers():
     """With the paper's Table 2 as rows, the answers are about the paper itself."""
-    found = {
-        (sentence, kind): (answer, how) for sentence, kind, answer, how in claims.answer(make_rows(lead=0.0))
-    }
+    found = {(words, kind): rest for words, kind, *rest in claims.answer(make_rows(lead=0.0))}
     for kind in ("W=1", "W tuned"):  # the same numbers stand for both here
         worse = found["SubSVMs is never significantly worse", kind]
-        assert worse == ("no", "worse by 0.05 in 1 of 52 cells")  # splice, clean
+        assert worse == ["no", "worse by 0.05 in 1 of 52 cells"]  # splice, clean
         assert found["Oracle-SVM is at least as good as Blind-SVM", kind][0] == "yes"
     assert len(found) == 14
     far = claims.closeness(make_rows(lead=0.1), "table2")
     ours, oracle = far.loc["SubSVMs"], far.loc["Oracle-SVM"]
     assert ours["cells"] == 52 and ours["mean"] == pytest.approx(0.1) and ours["far"] == 52
     assert oracle["cells"] == 52 and oracle["worst"] == 0 and oracle["far"] == 0
-
-
-def test_without_baselines_nothing_is_claimed():
     rows = make_rows()
-    assert claims.answer(rows[rows["method"] == "SubSVMs"]) == []
+    assert claims.answer(rows[rows["method"] == "SubSVMs"]) == []  # without baselines
 
 
 def test_claims_about_the_figure_are_checked_on_synthetic_data(finished, tmp_path):
@@ -373,7 +373,7 @@ def test_presets_have_the_runs_that_they_describe():
 
 @pytest.mark.slow
 def test_the_smoke_preset_stopped_and_killed_continues_and_gives_the_expected_table(
-    data_folder, tmp_path, capsys
+    data_folder, tmp_path, capsys, monkeypatch
 ):
     """Ctrl-C during the synthetic data, kill -9 while SVMs are trained, then to the end."""
     out = str(tmp_path / "out")
@@ -390,6 +390,7 @@ def test_the_smoke_preset_stopped_and_killed_continues_and_gives_the_expected_ta
         assert time.monotonic() - sent < 10
         assert process.returncode == (130 if sign == signal.SIGINT else -signal.SIGKILL)
         assert sign == signal.SIGKILL or "Finished runs are kept" in message
+    monkeypatch.setattr(run, "load", datasets.load)
     for _ in range(2):  # the second time nothing is left to do
         assert main(words) == 0
     assert "0 runs done, 18 were done before" in capsys.readouterr().out

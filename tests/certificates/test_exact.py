@@ -4,9 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from linear_tables import list_flips, make_committee, make_table, retrain, still_stands
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
-from sklearn.preprocessing import minmax_scale
 
 from subsvms import SubSVMClassifier
 from subsvms.certificates import certify, find_turning_flips
@@ -16,12 +14,6 @@ from subsvms.ensemble import LinearCommittee
 from subsvms.exceptions import InputError
 
 SEEDS = st.integers(0, 10**6)
-
-
-@pytest.fixture(scope="module")
-def cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    return minmax_scale(X), y
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -8,8 +8,6 @@ from linear_tables import list_flips, make_committee, make_table, retrain, still
 from numpy.testing import assert_array_equal
 from scipy.optimize import linprog
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer
-from sklearn.preprocessing import minmax_scale
 
 from subsvms.certificates import certify, count_standing
 from subsvms.certificates._standing import bound_turned, certify_together
@@ -18,9 +16,8 @@ from subsvms.exceptions import InputError
 
 
 @pytest.fixture(scope="module")
-def cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    return LinearCommittee(random_state=0).fit(minmax_scale(X), y)
+def committee(cancer):
+    return LinearCommittee(random_state=0).fit(*cancer)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 4))
@@ -65,9 +62,9 @@ def count_tested(seed, n_classes, n, n_flips):
     return standing.n_standing
 
 
-def test_together_at_least_as_many_stand_as_one_by_one(cancer):
-    withstands = certify(cancer).withstands
-    numbers = [count_standing(cancer, m).n_standing for m in (0, 1, 10, 50, 150)]
+def test_together_at_least_as_many_stand_as_one_by_one(committee):
+    withstands = certify(committee).withstands
+    numbers = [count_standing(committee, m).n_standing for m in (0, 1, 10, 50, 150)]
     assert numbers[0] == len(withstands)
     assert numbers == sorted(numbers, reverse=True)
     for m, number in zip((1, 10, 50, 150), numbers[1:], strict=True):
@@ -75,28 +72,28 @@ def test_together_at_least_as_many_stand_as_one_by_one(cancer):
     assert numbers[2] > np.sum(withstands >= 10)
 
 
-def test_rows_with_another_verdict_do_not_count(cancer):
+def test_rows_with_another_verdict_do_not_count(committee):
     rows = np.arange(100)
-    verdicts = certify(cancer, rows=rows).verdicts
+    verdicts = certify(committee, rows=rows).verdicts
     suggested = np.where(rows < 40, 1 - verdicts, verdicts)
-    standing = count_standing(cancer, 5, rows=rows, suggested=suggested.tolist())
+    standing = count_standing(committee, 5, rows=rows, suggested=suggested.tolist())
     assert (standing.n_rows, standing.n_agreeing) == (100, 60)
-    kept = count_standing(cancer, 5, rows=rows[40:])
+    kept = count_standing(committee, 5, rows=rows[40:])
     assert standing.n_standing == kept.n_standing
-    assert count_standing(cancer, 5, rows=rows, suggested=["?"] * 100).n_standing == 0
+    assert count_standing(committee, 5, rows=rows, suggested=["?"] * 100).n_standing == 0
 
 
-def test_one_pass_gives_what_both_functions_give(cancer):
+def test_one_pass_gives_what_both_functions_give(committee):
     rows = np.arange(0, 569, 3)
-    certificate, standing = certify_together(cancer, 20, rows=rows, n_carriers=3)
-    assert standing == count_standing(cancer, 20, rows=rows)
-    for name, values in vars(certify(cancer, rows=rows, n_carriers=3)).items():
+    certificate, standing = certify_together(committee, 20, rows=rows, n_carriers=3)
+    assert standing == count_standing(committee, 20, rows=rows)
+    for name, values in vars(certify(committee, rows=rows, n_carriers=3)).items():
         assert_array_equal(getattr(certificate, name), values)
 
 
-def test_threads_do_not_change_the_bound(cancer):
-    one = count_standing(cancer, 40)
-    assert count_standing(clone(cancer).set_params(n_jobs=3).fit(cancer._table, cancer.labels_), 40) == one
+def test_threads_do_not_change_the_bound(committee):
+    again = clone(committee).set_params(n_jobs=3).fit(committee._table, committee.labels_)
+    assert count_standing(again, 40) == count_standing(committee, 40)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -132,8 +129,8 @@ def test_attackers_of_a_whole_run_never_leave_fewer_than_is_said(seed, n_classes
     assert n_tight > 0  # the attackers are not harmless
 
 
-def test_mistakes_are_answered_with_a_sentence(cancer):
+def test_mistakes_are_answered_with_a_sentence(committee):
     with pytest.raises(InputError, match="n_flips must be a whole number, at least 0; got 1.5"):
-        count_standing(cancer, 1.5)
+        count_standing(committee, 1.5)
     with pytest.raises(InputError, match="suggested must have a label for each of 2 rows; got 3"):
-        count_standing(cancer, 1, rows=[3, 4], suggested=[0, 1, 0])
+        count_standing(committee, 1, rows=[3, 4], suggested=[0, 1, 0])

@@ -46,10 +46,6 @@ def list_changes(audit, given):
     return {i + 1: label for i, label in enumerate(labels) if i in seen or (given[i] and label != given[i])}
 
 
-def overflow(page):
-    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-
-
 def test_fifty_answers_by_keyboard_alone_are_those_of_the_library(audit, folder, finished):
     ann = audit(n_answers=50)()
     log = answer_in_turns({"Ann": ann}, list_keys(finished.clean))
@@ -242,7 +238,7 @@ def test_the_page_fits_the_screen_and_shows_whole_text(audit, many, width, schem
     with open(many.parent / "kinds & <b>more.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     for _ in range(3):
-        assert overflow(ann.page) <= 0
+        assert ann.overflow <= 0
         note = rows[ann.row - 1]["<b>note</b>"].strip()
         assert note in ann.page.evaluate("document.getElementById('values').textContent")
         for part in ("#search", "#untold"):

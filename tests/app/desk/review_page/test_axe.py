@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from axe import find_faults
 from browsers import Reviewer, serving_here, until
 from loans import write
 
@@ -26,24 +25,24 @@ def choose_first(person):
 def test_no_rule_is_broken_in_any_state_of_the_page(review, screen):
     ann, bob = review(**SCREENS[screen]), review(name="Bob", **SCREENS[screen])
     is_phone = screen == "phone"
-    assert find_faults(ann.page) == []  # the list
+    assert ann.list_faults() == []  # the list
     for person in (ann, bob):
         choose_first(person)
-    assert find_faults(ann.page) == []  # a row
+    assert ann.list_faults() == []  # a row
     ann.page.keyboard.press("n")
     ann.page.keyboard.type("a note")
-    assert find_faults(ann.page) == []
+    assert ann.list_faults() == []
     ann.page.keyboard.press("Enter")
     ann.page.route("**/api/state?*", lambda route: route.abort())
     ann.see("#lost:not([hidden])", "The server is not responding.")
-    assert find_faults(ann.page) == []
+    assert ann.list_faults() == []
     ann.page.unroute("**/api/state?*")
     ann.page.wait_for_selector("#lost", state="hidden")
     bob.page.route("**/api/state?*", lambda route: route.fulfill(json={"last": 0, "rows": []}))
     ann.press("a")
     bob.page.keyboard.press("g")
     bob.page.wait_for_selector("#which-dialog[open]")
-    assert find_faults(bob.page) == []
+    assert bob.list_faults() == []
     bob.page.click("text=Use mine")
     bob.settle()
     for person in (ann, bob):
@@ -54,22 +53,22 @@ def test_no_rule_is_broken_in_any_state_of_the_page(review, screen):
     ann.see("#shown", "1 disputed row")
     choose_first(ann)
     ann.see(".history", "Bob kept the label")
-    assert find_faults(ann.page) == []
+    assert ann.list_faults() == []
     ann.page.keyboard.press("?")
-    assert find_faults(ann.page) == []
+    assert ann.list_faults() == []
     ann.close_dialog()
     if is_phone:
         ann.go_back()
     ann.page.goto(f"{ann.address}#")
     ann.see("#shown", "open rows")
     ann.page.click("#all summary")
-    assert find_faults(ann.page) == []
+    assert ann.list_faults() == []
     ann.page.click("[data-all=drop]")
-    assert find_faults(ann.page) == []
+    assert ann.list_faults() == []
     ann.page.click("#all-yes")
     ann.see("#nothing", "rows are decided")
     until(ann.page, "document.body.classList.contains('empty')")
-    assert find_faults(ann.page) == []
+    assert ann.list_faults() == []
 
 
 def test_no_rule_is_broken_with_long_texts_many_classes_or_without_a_name(browser, tmp_path):
@@ -85,13 +84,13 @@ def test_no_rule_is_broken_with_long_texts_many_classes_or_without_a_name(browse
         ann = Reviewer(browser, address, name="")
         ann.page.wait_for_selector("mark")
         ann.press("w")
-        assert find_faults(ann.page) == []
+        assert ann.list_faults() == []
         ann.press("l")
         ann.page.wait_for_selector("#label-dialog[open]")
-        assert find_faults(ann.page) == []
+        assert ann.list_faults() == []
         ann.close_dialog()
         ann.press("a")
         ann.page.wait_for_selector("#name-dialog[open]")
-        assert find_faults(ann.page) == []
+        assert ann.list_faults() == []
         ann.check()
         ann.context.close()

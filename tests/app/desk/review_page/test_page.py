@@ -8,10 +8,6 @@ pytestmark = pytest.mark.slow
 COLOURS = ["paper", "panel", "ink", "soft", "link", "warn", "chosen", "faint", "accent", "on-accent"]
 
 
-def overflow(page):
-    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-
-
 def test_the_page_opens_at_the_worst_issue_and_says_why(review):
     ann = review()
     assert ann.row == ann.rows[0]
@@ -277,12 +273,12 @@ def test_rows_without_a_label_can_be_decided_but_not_kept(review, folder):
 @pytest.mark.parametrize("width, scheme", [(360, "dark"), (768, "light"), (1200, "dark")])
 def test_the_page_fits_the_screen_and_follows_the_colour_scheme(review, width, scheme):
     ann = review(width=width, scheme=scheme)
-    assert overflow(ann.page) <= 0
+    assert ann.overflow <= 0
     rows = ann.rows
     for row in rows[: len(HOSTILE)]:
         ann.page.click(f"[data-row='{row}']")
         ann.see("#issue", f"Row {row}:")
-        assert overflow(ann.page) <= 0
+        assert ann.overflow <= 0
         if width == 360:
             ann.page.wait_for_selector("#back", state="visible")
             box = ann.page.locator(".class.first").bounding_box()
