@@ -11,6 +11,7 @@ import time
 from contextlib import closing, contextmanager
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 import uvicorn
@@ -251,19 +252,19 @@ class Reviewer(Person):
 
 def stored(folder):
     """Return the stored decisions, as row: (verdict, label, who)."""
-    with closing(open_acts(folder)) as book:
+    with closing(open_acts(Path(folder))) as book:
         latest = {row: stack[-1] for row, stack in book.stacks.items() if stack}
         return {row: (one.verdict, one.label, one.who) for row, one in latest.items()}
 
 
 def stored_rows(folder):
     """Return the rows that were decided, in the order in which they were stored."""
-    with closing(open_acts(folder)) as book:
+    with closing(open_acts(Path(folder))) as book:
         return [row for act in sorted(book.rows_of) for row in book.rows_of[act]]
 
 
 def read_acts(folder):
-    with closing(open_acts(folder)) as book:
+    with closing(open_acts(Path(folder))) as book:
         return book.order
 
 

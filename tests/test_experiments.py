@@ -7,13 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, roc_auc_score
-from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from experiments import claims, datasets, grid, methods, protocol, run, synthetic, tables
@@ -81,12 +81,6 @@ def test_the_judge_agrees_with_scikit_learn():
     assert found["sif"] == pytest.approx(f1_score(clean, labels, sample_weight=weight))
 
 
-def test_kernels_in_single_precision_agree_with_scikit_learn():
-    rng = np.random.default_rng(0)
-    A, B = rng.random((30, 5), dtype=np.float32), rng.random((20, 5), dtype=np.float32)
-    np.testing.assert_allclose(grid.rbf(A, B, 2.0), rbf_kernel(A, B, gamma=2.0), atol=1e-5)
-
-
 def test_candidates_agree_with_svms_trained_one_by_one(made):
     """Compared with SVC, which has the L1 loss; each C was started from the previous solution."""
     data, small = made["a1a"], Protocol(loss="hinge", C=(1.0, 10.0), ratio=(0.1, 1.0, 10.0), gamma=(1.0,))
@@ -130,7 +124,7 @@ def test_cross_validation_leaves_rows_out(made):
     assert not np.array_equal(*(grid.make_folds(given, case, split, 4) for split in (0, 1)))
 
 
-def test_test_scores_are_hidden_from_all_methods_that_do_not_choose_by_them_in_the_paper():
+def test_test_scores_are_hidden_from_all_methods_that_do_not_choose_by_them_in_the_paper(made):
     found = methods.load_methods()
     assert set(found) == {*BASELINES, "SubSVMs"}
     sees = {name for name, method in found.items() if method.SEES_TEST_LABELS}
@@ -138,9 +132,6 @@ def test_test_scores_are_hidden_from_all_methods_that_do_not_choose_by_them_in_t
     frame = pd.DataFrame({"bac": [0.5], "sif": [0.5], "auc": [0.5], "accuracy": [0.5], "C": [1.0]})
     assert list(methods.hide(frame, found["CV-SVM"])) == ["C"]
     assert list(methods.hide(frame, found["Oracle-SVM"])) == list(frame)
-
-
-def test_methods_do_not_get_test_labels(made):
     assert run.blindfold(made["a1a"]).y_test.size == 0
     assert run.blindfold(made["a1a"]) == made["a1a"]  # so that kernels are shared
 
@@ -195,29 +186,25 @@ class Stop(Exception):
 
 def test_a_run_that_was_stopped_continues_and_does_nothing_twice(finished, tmp_path, monkeypatch):
     expected = Store(finished[0]).read("runs").set_index(list(Run._fields)).sort_index()
-    done = []
-    real = {name: getattr(run, name) for name in ("do_run", "evaluate", "cross_validate")}
-    budget = [0]
+    done, budget = [], 0
 
-    def stoppable(name):
-        def work(*words):
-            if budget[0] == 0:
+    def stoppable(name, work):
+        def stop_or_work(*words):
+            nonlocal budget
+            if budget == 0:
                 raise Stop
-            budget[0] -= 1
-            result = real[name](*words)
+            budget -= 1
+            result = work(*words)
             done.append((name, words[0] if name == "do_run" else (words[0].name, tuple(words[1]), words[3])))
             return result
 
-        return work
+        return stop_or_work
 
-    for name in real:
-        monkeypatch.setattr(run, name, stoppable(name))
-    for steps in (1, 4, 5, 7, 100, 100):  # the last time nothing is left to do
-        budget[0] = steps
-        try:
+    for name in ("do_run", "evaluate", "cross_validate"):
+        monkeypatch.setattr(run, name, stoppable(name, getattr(run, name)))
+    for budget in (1, 4, 5, 7, 100, 100):  # the last time nothing is left to do
+        with suppress(Stop) if budget < 100 else nullcontext():
             do_tiny(Store(tmp_path / "out", TINY))
-        except Stop:
-            assert steps < 100
     assert len(done) == len(set(done))
     found = Store(tmp_path / "out").read("runs").set_index(list(Run._fields)).sort_index()
     pd.testing.assert_frame_equal(found[list(METRICS)], expected[list(METRICS)])
@@ -241,54 +228,39 @@ def test_folders_that_cannot_be_used_are_refused(tmp_path):
     (tmp_path / "file").write_text("")
     (tmp_path / "full").mkdir()
     (tmp_path / "full/letter.txt").write_text("Hello")
-    for words, message in (
-        (("out", COARSE), "another version or protocol"),
-        (("file/out", TINY), "cannot be written to"),
-        (("full", TINY), "is not empty"),
-        (("nothing",), "no results"),
+    for name, given, message in (
+        ("out", COARSE, "another version or protocol"),
+        ("file/out", TINY, "cannot be written to"),
+        ("full", TINY, "is not empty"),
+        ("nothing", None, "no results"),
     ):
         with pytest.raises(StoreError, match=message):
-            Store(tmp_path / words[0], *words[1:])
-    Store(tmp_path / "out", TINY)
+            Store(tmp_path / name, given)
+    Store(tmp_path / "out", TINY)  # the same again
 
 
-@pytest.mark.parametrize(
-    "name, folder, content, message",
-    [
+def test_missing_and_wrong_data_files_are_refused(tmp_path):
+    for name, folder, content, message in (
         ("a0a", ".", None, "must be one of a1a"),
         ("a1a", "no", None, "does not exist"),
         ("a1a", ".", None, "a1a is missing in"),
-        (
-            "a1a",
-            ".",
-            lzma.compress(b"+1 1:1"),
-            f"SHA-256 [0-9a-f]{{64}}, but should have {datasets.HASHES['a1a']}",
-        ),
+        ("a1a", ".", lzma.compress(b"+1 1:1"), f"SHA-256 .{{64}}, but should have {datasets.HASHES['a1a']}"),
         ("a1a", ".", b"broken", "cannot be decompressed"),
-    ],
-)
-def test_missing_and_wrong_data_files_are_refused(tmp_path, name, folder, content, message):
-    if content:
-        (tmp_path / "a1a.xz").write_bytes(content)
-    with pytest.raises(datasets.DataError, match=message):
-        datasets.load(name, tmp_path / folder)
+    ):
+        if content:
+            (tmp_path / "a1a.xz").write_bytes(content)
+        with pytest.raises(datasets.DataError, match=message):
+            datasets.load(name, tmp_path / folder)
 
 
-@pytest.mark.parametrize(
-    "words, message",
-    [
-        ("run --preset smoke --data-dir . --out out", "The data file splice is missing"),
-        ("show table2 --out none", "There are no results in"),
-    ],
-)
-def test_mistakes_on_the_command_line_are_explained_in_one_sentence(
-    tmp_path, capsys, monkeypatch, words, message
-):
+def test_mistakes_on_the_command_line_are_explained_in_one_sentence(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(synthetic, "BETAS", ())
     monkeypatch.setattr(run, "load", datasets.load)
-    assert main(words.split()) == 2
-    assert f"experiments: {message}" in capsys.readouterr().err
+    assert main("run --preset smoke --data-dir . --out out".split()) == 2
+    assert "experiments: The data file splice is missing" in capsys.readouterr().err
+    assert main("show table2 --out none".split()) == 2
+    assert "experiments: There are no results in" in capsys.readouterr().err
 
 
 def make_rows(lead=0.1):
