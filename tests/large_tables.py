@@ -1,6 +1,7 @@
 """Generated tables for tests of runs in parts, and the passes over them."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -78,3 +79,9 @@ def read_parts(work):
     corrected = parquet.read_table(work / CORRECTED).to_pydict()
     issues = parquet.read_table(work / ISSUE_PARTS)
     return corrected, issues.sort_by("row").to_pydict()
+
+
+def read_files(folder):
+    """Return the bytes of all files of a run that depend on its table and options alone."""
+    paths = [path for path in Path(folder).rglob("*") if path.suffix not in (".json", ".html", ".sqlite")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(paths) if path.is_file()}

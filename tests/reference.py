@@ -89,10 +89,11 @@ def committee_scores(X, labels, n_classes, subsets, ridge, gamma, rows=None):
     rows = range(len(X)) if rows is None else rows
     K = kernel_matrix("rbf", X, X, gamma) + 1
     targets = np.eye(n_classes)[labels]
+    systems = K[subsets[:, :, None], subsets[:, None, :]] + ridge * np.eye(subsets.shape[1])
+    coefs = np.linalg.solve(systems, targets[subsets])  # (n_members, size, n_classes)
     scores = np.zeros((len(rows), n_classes))
     for place, row in enumerate(rows):
-        out_of_bag = [subset for subset in subsets if row not in subset]
-        for subset in out_of_bag:
-            coef = np.linalg.solve(K[np.ix_(subset, subset)] + ridge * np.eye(len(subset)), targets[subset])
-            scores[place] += K[row, subset] @ coef / len(out_of_bag)
+        for member in np.flatnonzero(~np.any(subsets == row, axis=1)):
+            scores[place] += K[row, subsets[member]] @ coefs[member]
+        scores[place] /= max(np.sum(~np.any(subsets == row, axis=1)), 1)
     return scores / targets.sum(axis=0) if n_classes == 2 else scores

@@ -12,6 +12,8 @@ from large_tables import OPTIONS, correct_in_parts, make_columns, write_files
 from subsvms.exceptions import InputError, TableError
 from subsvms.scale import correct_batch, correct_batches, fit_batches
 
+LEARNING = {"exclude": (*OPTIONS.exclude, "number"), "n_estimators": 40, "pool_size": 200}
+
 
 @pytest.fixture(scope="module")
 def table():
@@ -19,11 +21,15 @@ def table():
     return columns.append_column("number", pa.array(np.arange(1500)))
 
 
+def put(table, name, values):
+    """Return the table with other values in a column."""
+    return table.set_column(table.column_names.index(name), name, pa.chunked_array([values]))
+
+
 @pytest.fixture(scope="module")
 def corrector(table):
     """Learned from small batches, and sent elsewhere."""
-    options = {"exclude": (*OPTIONS.exclude, "number"), "n_estimators": 40, "pool_size": 200}
-    corrector = fit_batches(lambda: iter(table.to_batches(max_chunksize=123)), "label", **options)
+    corrector = fit_batches(lambda: iter(table.to_batches(max_chunksize=123)), "label", **LEARNING)
     return pickle.loads(pickle.dumps(corrector))
 
 
@@ -44,9 +50,8 @@ def test_lazy_tables_and_files_give_the_bits_of_the_table(corrector, table, tmp_
     write_files(table, tmp_path / "big")
     lazy = pl.scan_parquet(tmp_path / "big" / "*.parquet")
     relation = duckdb.read_parquet(f"{tmp_path}/big/*.parquet")
-    options = {"exclude": (*OPTIONS.exclude, "number"), "n_estimators": 40, "pool_size": 200}
     for where in (lazy, relation, tmp_path / "big", f"{tmp_path}/big/*.parquet"):
-        found = fit_batches(where, "label", **options)
+        found = fit_batches(where, "label", **LEARNING)
         assert (found.learned.rows == corrector.learned.rows).all()
         corrected = pa.Table.from_batches(correct_batches(found, where, "number"))
         assert corrected.to_pydict() == expected.to_pydict()
@@ -77,35 +82,28 @@ def test_a_table_a_record_batch_and_no_rows_at_all_get_the_same_columns(correcto
 def test_a_number_of_another_row_does_not_bring_its_votes(corrector, table):
     added = ["label", "label_quality", "suggested_label"]
     right, unnumbered = (correct_batch(corrector, table, name).select(added) for name in ("number", None))
-    place = table.column_names.index("number")
-    shifted = table.set_column(place, "number", [np.arange(1, 1501)])
+    shifted = put(table, "number", np.arange(1, 1501))
     assert correct_batch(corrector, shifted, "number").select(added).equals(unnumbered)
     assert not right.equals(unnumbered)  # those that SVMs were trained on
     numbers = np.where(np.arange(1500) < 700, np.arange(1500), -5)
-    mixed = correct_batch(corrector, table.set_column(place, "number", [numbers]), "number").select(added)
+    mixed = correct_batch(corrector, put(table, "number", numbers), "number").select(added)
     assert mixed.slice(0, 700).equals(right.slice(0, 700))
     assert mixed.slice(700).equals(unnumbered.slice(700))
 
 
 def test_batches_of_views_and_without_values_are_those_of_plain_columns(corrector, table):
     """Chunks of a CSV file have a column without a type where all its cells are empty."""
-    options = {"exclude": (*OPTIONS.exclude, "number"), "n_estimators": 40, "pool_size": 200}
-    place = table.column_names.index("label")
-    views = table.set_column(place, "label", table["label"].cast(pa.string_view()))
-    found = fit_batches(lambda: views.to_batches(max_chunksize=300), "label", **options)
+    views = put(table, "label", table["label"].combine_chunks().cast(pa.string_view()))
+    found = fit_batches(lambda: views.to_batches(max_chunksize=300), "label", **LEARNING)
     assert (found.learned.votes.counts == corrector.learned.votes.counts).all()
-    assert (
-        correct_batch(found, views, "number").to_pydict()
-        == correct_batch(corrector, table, "number").to_pydict()
-    )
+    same, expected = correct_batch(found, views, "number"), correct_batch(corrector, table, "number")
+    assert same.to_pydict() == expected.to_pydict()
     some = pa.array(np.where(np.arange(1500) < 300, np.nan, np.arange(1500)), from_pandas=True)
     whole, batches = table.append_column("some", some), []
     for batch in whole.to_batches(max_chunksize=300):
         empty = batch["some"].null_count == 300
         batches.append(batch.set_column(batch.num_columns - 1, "some", pa.nulls(300)) if empty else batch)
-    ours, theirs = (
-        fit_batches(lambda parts=parts: parts, "label", **options) for parts in (batches, [whole])
-    )
+    ours, theirs = (fit_batches(one.copy, "label", **LEARNING) for one in (batches, [whole]))
     assert (ours.learned.votes.counts == theirs.learned.votes.counts).all()
 
 
@@ -113,11 +111,9 @@ def test_labels_of_categories_keep_their_entries(table):
     codes = pa.array(np.where(np.array(table["label"].to_pylist()) == "yes", 7, 3))
     entries = pa.array([3, 7, 9])
     labels = pa.DictionaryArray.from_arrays(np.searchsorted([3, 7], codes).astype(np.int8), entries)
-    place = table.column_names.index("label")
-    options = {"exclude": (*OPTIONS.exclude, "number"), "n_estimators": 40, "pool_size": 200}
-    coded, plain = (table.set_column(place, "label", one) for one in (labels, codes))
+    coded, plain = (put(table, "label", one) for one in (labels, codes))
     found, expected = (
-        correct_batch(fit_batches(lambda part=part: [part], "label", **options), part, "number")
+        correct_batch(fit_batches(lambda part=part: [part], "label", **LEARNING), part, "number")
         for part in (coded, plain)
     )
     assert found["label"].type == labels.type and found.to_pydict() == expected.to_pydict()
@@ -127,9 +123,8 @@ def test_labels_of_categories_keep_their_entries(table):
 
 def test_one_column_is_excluded_by_its_name(corrector, table):
     table = table.drop_columns([name for name in OPTIONS.exclude if name in table.column_names])
-    options = {"n_estimators": 40, "pool_size": 200}
-    found, others = (fit_batches(lambda: [table], "label", exclude=exclude, **options)
-                     for exclude in ("number", ["number"]))  # fmt: skip
+    one, several = LEARNING | {"exclude": "number"}, LEARNING | {"exclude": ["number"]}
+    found, others = (fit_batches(lambda: [table], "label", **options) for options in (one, several))
     assert found.features.recipes == others.features.recipes
 
 
@@ -141,17 +136,14 @@ def test_one_column_is_excluded_by_its_name(corrector, table):
         (lambda table: lambda: table, {}, "put a single table into a list"),
         (lambda table: lambda: [1], {}, "its first item is int"),
         (lambda table: lambda: [], {}, "at least one batch"),
-        (
-            lambda table: lambda: [table, table.set_column(0, "x0", table["x0"].cast(pa.string()))],
-            {},
-            "A batch of the table does not match the first: column 1 is 'x0' of string, not 'x0' of double;",
-        ),
+        (lambda table: lambda: [table, put(table, "x0", pa.array(["a"] * 1500))], {},
+         "A batch of the table does not match the first: column 1 is 'x0' of string, not 'x0' of double;"),
         (lambda table: lambda: [table], {"label": "lable"}, "no column 'lable'"),
         (lambda table: lambda: [table], {"max_error_rate": 0.1}, "needs all rows at once"),
         (lambda table: lambda: [table], {"min_confidence": 2.0}, "^min_confidence must be at least 0"),
         (lambda table: lambda: [table], {"n_estimators": 0}, "^n_estimators must be a whole number"),
     ],
-)
+)  # fmt: skip
 def test_batches_that_cannot_be_fitted_are_refused(table, batches, options, message):
     with pytest.raises((InputError, TableError), match=message):
         fit_batches(batches(table), **{"label": "label"} | options)
@@ -170,9 +162,8 @@ def test_batches_that_cannot_be_corrected_are_refused(corrector, table):
         correct_batch(corrector, table.to_pandas())
     for values, message in ((["a"] * 1500, "of type string"), ([0.5] * 1500, "of type double")):
         with pytest.raises(InputError, match=f"number of each row in the table, from 0; it is {message}"):
-            correct_batch(corrector, table.set_column(table.num_columns - 1, "number", [values]), "number")
+            correct_batch(corrector, put(table, "number", pa.array(values)), "number")
     with pytest.raises(InputError, match="'x0' holds text without a number, but the corrector learned"):
-        correct_batch(corrector, table.set_column(0, "x0", [["a", None] * 750]))
-    numbers = pa.array([None, *range(1499)])
+        correct_batch(corrector, put(table, "x0", pa.array(["a", None] * 750)))
     with pytest.raises(InputError, match="some are missing"):
-        correct_batch(corrector, table.set_column(table.num_columns - 1, "number", numbers), "number")
+        correct_batch(corrector, put(table, "number", pa.array([None, *range(1499)])), "number")

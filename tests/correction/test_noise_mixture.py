@@ -53,7 +53,7 @@ def test_right_labels_are_thought_right_however_widely_the_votes_spread(seed):
 
 @pytest.mark.parametrize(("rates", "spread"), [(0.2, EVENLY), (0.2, NEXT), ([0.4, 0.0, 0.1, 0.0], EVENLY)])
 def test_of_labels_that_are_wrong_with_a_probability_this_share_is_wrong(seed, rates, spread):
-    values, given, true = make_votes(seed, rates, spread, n=20_000, width=0.3)
+    values, given, true = make_votes(seed, rates, spread, n=8_000, width=0.3)
     posterior = integrate_kinds(values, given).judge(values, given)
     p_wrong = 1.0 - posterior[np.arange(len(given)), given]
     for low, high in ((0.0, 0.1), (0.1, 0.5), (0.5, 0.9), (0.9, 1.0)):

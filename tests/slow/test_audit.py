@@ -89,7 +89,7 @@ def test_wrong_versions_are_caught(monkeypatch, mutate):
 
 
 def test_false_claims_are_rare_for_several_classes():
-    check_guarantee(measure(several=True, runs=100, sizes=[(10, 10), (30, 20), (200, 50)]), 100)
+    check_guarantee(measure(several=True, runs=100, sizes=[(10, 10), (30, 20), (120, 30)]), 100)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -25,25 +25,25 @@ def vote(X, given, n, p=0.5, seed=0):
     return SubSVMClassifier(**options).fit(X, given)
 
 
-def error_rates(d, uniform):
+def error_rates(d, votes, uniform=False):
     """Return the share of rows that the vote gets wrong, by setting and number of votes."""
-    rates = np.empty((len(SETTINGS), len(VOTES)))
+    rates = np.empty((len(SETTINGS), len(votes)))
     for i, (beta, alpha, seed) in enumerate(SETTINGS):
         X, clean, given = attack(d, beta, alpha, seed)
         p = np.bincount(given).min() / len(given) if uniform else 0.5
-        for j, n in enumerate(VOTES):
+        for j, n in enumerate(votes):
             rates[i, j] = np.mean(vote(X, given, n, p, seed).predict(X) != clean)
     return rates
 
 
 @pytest.mark.parametrize("d", [2, 16, 30])
 def test_class_balanced_draws_beat_uniform_ones_and_errors_fall_with_the_votes(d):
-    balanced, uniform = error_rates(d, uniform=False), error_rates(d, uniform=True)
+    balanced, uniform = error_rates(d, VOTES), error_rates(d, VOTES[-1:], uniform=True)
     means, worst = balanced.mean(axis=0), balanced.max(axis=0)
     assert np.all(np.diff(means) < 0) and means[-1] < 0.02
     assert means[-1] < means[0] / 10
-    assert worst[-1] < 0.2 and uniform[:, -1].max() > 0.4  # the worst case: 1 - accuracy of Figure 2
-    assert means[-1] < uniform[:, -1].mean() - 0.1
+    assert worst[-1] < 0.2 and uniform.max() > 0.4  # the worst case: 1 - accuracy of Figure 2
+    assert means[-1] < uniform.mean() - 0.1
 
 
 @pytest.mark.parametrize("d", [2, 16])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from large_tables import make_columns, write_files
+from large_tables import make_columns, read_files, write_files
 from loans import call
 from pyarrow import csv, fs, parquet
 
@@ -65,30 +65,22 @@ def server():
 @pytest.fixture
 def bucket(server, monkeypatch):
     """A file system with an empty bucket named data, which the environment leads to."""
+    return open_bucket(server, monkeypatch)
+
+
+def open_bucket(server, monkeypatch):
     for name, value in (KEYS | {"AWS_ENDPOINT_URL": server}).items():
         monkeypatch.setenv(name, value)
     addresses._open_bucket.cache_clear()
-    system = open_bucket(server)
-    system.delete_dir_contents("data")
-    return system
-
-
-def open_bucket(server):
     keys = {"access_key": KEYS["AWS_ACCESS_KEY_ID"], "secret_key": SECRET, "region": KEYS["AWS_REGION"]}
     system = fs.S3FileSystem(endpoint_override=server, allow_bucket_creation=True, **keys)
     system.create_dir("data")
+    system.delete_dir_contents("data")
     return system
 
 
 def copy_to(system, folder):
     fs.copy_files(str(folder), f"data/{folder.name}", fs.LocalFileSystem(), system)
-
-
-def read_files(folder):
-    """Return all that depends on the table and the options alone."""
-    left_out = {"run.json", "report.html"}
-    files = [path for path in Path(folder).rglob("*") if path.is_file() and path.name not in left_out]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(files)}
 
 
 @pytest.fixture
@@ -113,9 +105,8 @@ def test_a_file_in_a_bucket_is_corrected_in_memory_and_again_from_its_record(buc
         assert record["input"]["paths"] == [f"s3://data/big/{name}"]
         call("correct", "--from", found, "--output", "again.subsvms")
         assert read_files("again.subsvms") == read_files("local.subsvms")
-        assert not [
-            path for path in found.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()
-        ]
+        texts = {path: path.read_bytes() for path in found.rglob("*") if path.is_file()}
+        assert not [path for path, text in texts.items() if SECRET.encode() in text]
         for place in ("local.subsvms", "again.subsvms", found):
             shutil.rmtree(place)
 
@@ -249,10 +240,7 @@ def test_a_run_that_loses_its_rights_continues_later(bucket, folder, server, mon
 def test_a_server_that_goes_away_is_reported(folder, monkeypatch):
     process, server = start_server()
     try:
-        for name, value in (KEYS | {"AWS_ENDPOINT_URL": server}).items():
-            monkeypatch.setenv(name, value)
-        addresses._open_bucket.cache_clear()
-        copy_to(open_bucket(server), folder)
+        copy_to(open_bucket(server, monkeypatch), folder)
         assert "NETWORK_CONNECTION" in fail_in_the_middle(monkeypatch, lambda: stop(process))
         said = " ".join(call(*RUN, code=2).output.split())  # and before it starts
         assert "'s3://data/big' cannot be read" in said and "NETWORK_CONNECTION" in said

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from ensemble.emulated_gpu import COMPILER, EmulatedGPU, emulate
 from filelock import FileLock
-from large_tables import make_columns, write_files
+from large_tables import make_columns, read_files, write_files
 from pyarrow import parquet
 from typer.testing import CliRunner
 
@@ -56,12 +56,6 @@ def folder(finished, tmp_path):
 
 def run(*arguments):
     return CliRunner().invoke(app, [str(one) for one in arguments])
-
-
-def read_files(folder):
-    """Return the bytes of all that depends on options and input alone."""
-    paths = [*sorted(folder.rglob("*.parquet")), folder / "issues.csv"]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def test_a_folder_of_files_becomes_a_folder_of_parts(finished):

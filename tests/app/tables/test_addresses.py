@@ -7,7 +7,7 @@ from pathlib import Path
 import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
-from large_tables import make_columns, write_files
+from large_tables import make_columns, read_files, write_files
 from loans import call
 from nasty_texts import assert_refused
 from pyarrow import csv, parquet
@@ -42,12 +42,6 @@ def folder(memory, tmp_path, monkeypatch):
     (tmp_path / "there").mkdir()
     monkeypatch.chdir(tmp_path / "there")
     return folder
-
-
-def read_files(folder):
-    left_out = {"run.json", "report.html"}
-    files = [path for path in Path(folder).rglob("*") if path.is_file() and path.name not in left_out]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(files)}
 
 
 def test_a_file_is_corrected_in_memory_and_in_parts_as_a_local_one_is(folder):

@@ -255,7 +255,7 @@ def test_a_link_whose_answer_comes_late_does_not_replace_the_next(review, first,
 
 
 def test_a_link_is_followed_once_the_server_is_back(review):
-    ann = review()
+    ann = review(is_patient=False)  # so that the server is back before the page asks again
     ann.page.route("**/api/issues?*", lambda route: route.abort())
     ann.page.goto(f"{ann.address}#row=21")
     ann.page.reload()
