@@ -9,7 +9,6 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.preprocessing import minmax_scale
 
 from subsvms import SubSVMClassifier, adversaries
 
