@@ -67,6 +67,11 @@ def start(*arguments, **options):
     )  # fmt: skip
 
 
+def finish(process):
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+
+
 def stop(process):
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
@@ -114,7 +119,7 @@ def small_units(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(small_units, tmp_path_factory):
     place = tmp_path_factory.mktemp("expected") / "x"
-    call("correct", small_units, *COMMON, "--output", place)
+    finish(start("subsvms", "correct", small_units, *COMMON, "--output", place))
     return read_files(place)
 
 
@@ -127,8 +132,7 @@ def test_killing_a_worker_during_a_run_changes_nothing(small_units, expected, tm
         )
         wait_for(lambda: count_done(tmp_path / "x.unfinished") >= 2, job)
         os.killpg(workers[0].pid, signal.SIGKILL)
-        _, errors = job.communicate(timeout=300)
-        assert job.returncode == 0, errors
+        finish(job)
         assert read_files(tmp_path / "x") == expected
     finally:
         for worker in workers:
@@ -150,7 +154,7 @@ def test_a_run_without_its_scheduler_says_so_and_continues_later(small_units, ex
         assert count_done(tmp_path / "x.unfinished") >= 2 and not (tmp_path / "x").exists()
     finally:
         stop(worker)
-    call(*command[1:])  # another engine continues with the same parts
+    finish(start(*command))  # another engine continues with the same parts
     assert read_files(tmp_path / "x") == expected
 
 
