@@ -67,7 +67,7 @@ def test_a_file_gives_nothing_away_and_disarms_formulas(made, tmp_path, form):
     desk = AuditDesk(tmp_path / "odd.subsvms")
     path = tmp_path / f"q{form}"
     done = write_questions(desk, path)
-    assert done.number == 20 and str(done) == (
+    assert done == (
         f"20 questions are in {path}: fill in the column answer ('no', 'yes', or 'cannot tell'), and enter "
         f"it with: subsvms audit {desk.folder} --import {path}"
     )
@@ -88,14 +88,14 @@ def test_a_file_that_is_filled_in_bit_by_bit_can_be_imported_again(made, tmp_pat
     write_questions(desk, path)
     fill_in(path, person, most=3)
     done = import_answers(desk, path)
-    assert str(done) == "3 answers were entered, 17 lines had none."
+    assert done == "3 answers were entered, 17 lines had none."
     assert desk.progress()["answers"] == 3
     fill_in(path, person_of(made.clean), most=9)
-    assert str(import_answers(desk, path)) == (
+    assert import_answers(desk, path) == (
         "6 answers were entered, 3 had been entered before, 11 lines had none."
     )
     before = read_answers(made.folder)
-    assert str(import_answers(desk, path)) == (
+    assert import_answers(desk, path) == (
         "0 answers were entered, 9 had been entered before, 11 lines had none."
     )
     assert read_answers(made.folder) == before
@@ -110,9 +110,9 @@ def test_a_copy_of_the_first_answers_is_not_an_answer_to_what_is_asked_again(mad
     write_questions(desk, again)
     repeated = {line["row"] for line in read(again)}
     assert repeated and repeated <= {line["row"] for line in read(path)}  # only repeats are open
-    assert import_answers(desk, path).number == 0
+    assert import_answers(desk, path).startswith("0 ")
     fill_in(again, person_of(made.clean))
-    assert import_answers(desk, again).number == len(repeated)
+    assert import_answers(desk, again).startswith(f"{len(repeated)} ")
     assert desk.progress()["stage"] == "confirm"
 
 
@@ -135,7 +135,7 @@ def test_semicolons_marks_and_spellings_of_spreadsheets_are_understood(made, tmp
     said = [" yes ", "Cannot tell", "?", "no", ""]
     lines = [f"{row}.0;0;{answer}" for row, answer in zip(rows, said, strict=False)]
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(["row;question;answer", *lines]).encode())
-    assert str(import_answers(desk, path)) == "4 answers were entered, 1 line had none."
+    assert import_answers(desk, path) == "4 answers were entered, 1 line had none."
     stored = {str(answer.row): answer.label for answer in read_answers(made.folder)}
     assert [stored[row] for row in rows[:4]] == ["yes", None, None, "no"]
 

@@ -15,19 +15,19 @@ from subsvms.exceptions import TableError
 
 @pytest.mark.parametrize("format", ["jsonl", "label-studio", "spotlight"])
 def test_what_is_exported_comes_back_as_decisions(desk, folder, tmp_path, format):
-    done = export_issues(folder, format, output=tmp_path / f"out.{format}")
-    assert done.number == len(desk)
+    out = tmp_path / f"out.{format}"
+    assert export_issues(folder, format, output=out) == f"{len(desk)} issues are in {out}, as {format}."
     rows = desk.rows[desk.flagged][:3].tolist()
     labels = {row: ("yes", "no")[i % 2] for i, row in enumerate(rows)}
     if format == "jsonl":
         path = tmp_path / "back.jsonl"
-        lines = [json.loads(line) for line in done.path.read_text().split("\n") if line]
+        lines = [json.loads(line) for line in out.read_text().split("\n") if line]
         for line in lines:
             line["label"] = labels.get(line["row"])
         path.write_text("\n".join(map(json.dumps, lines)))
     elif format == "label-studio":
         path = tmp_path / "back.json"
-        tasks = json.loads(done.path.read_text())
+        tasks = json.loads(out.read_text())
         assert all(task["predictions"][0]["result"][0]["value"]["choices"] for task in tasks)
         for task in tasks:
             label = labels.get(task["data"]["row"])
@@ -36,11 +36,11 @@ def test_what_is_exported_comes_back_as_decisions(desk, folder, tmp_path, format
         path.write_text(json.dumps(tasks))
     else:
         path = tmp_path / "back.parquet"
-        frame = parquet.read_table(done.path)
+        frame = parquet.read_table(out)
         assert set(frame["row"].to_pylist()) == set(desk.rows.tolist())
         parquet.write_table(pa.table({"row": rows, "label": [labels[row] for row in rows]}), path)
     found = import_decisions(folder, path, who="Cid")
-    assert found.number == 3
+    assert found.startswith("3 ")
     desk.refresh()
     assert {row: decision.label for row, decision in desk.decisions.current.items()} == labels
     who = {decision.who for decision in desk.decisions.current.values()}
@@ -88,13 +88,13 @@ def test_labels_of_any_kind_survive_review_apply_export_and_import(tmp_path, kin
     parquet.write_table(pa.table({**columns, "y": labels}), tmp_path / "t.parquet")
     call("correct", tmp_path / "t.parquet", "--label", "y", "--quiet", "--svms", 50)
     folder = tmp_path / "t.subsvms"
-    exported = export_issues(folder, "jsonl")
-    lines = [json.loads(line) for line in exported.path.read_text().split("\n") if line]
+    export_issues(folder, "jsonl")
+    lines = [json.loads(line) for line in (folder / "issues.jsonl").read_text().split("\n") if line]
     flagged = [line for line in lines if line["is_label_issue"]][:3]
     written = {"bool": str.lower, "int": lambda label: f"{label}.0", "formula": str}[kind]
     text = ["row,label"] + [f"{line['row']},{written(line['suggested'])}" for line in flagged]
     (tmp_path / "d.csv").write_text("\n".join(text))
-    assert import_decisions(folder, tmp_path / "d.csv").number == 3
+    assert import_decisions(folder, tmp_path / "d.csv").startswith("3 ")
     apply_labels(folder)
     final = parquet.read_table(folder / "final.parquet")["y"].to_pylist()
     changed = [i + 1 for i, (new, old) in enumerate(zip(final, labels, strict=True)) if new != old]
@@ -102,9 +102,10 @@ def test_labels_of_any_kind_survive_review_apply_export_and_import(tmp_path, kin
 
 
 def test_text_with_odd_line_ends_comes_back(folder):
-    done = export_issues(folder, "jsonl")
-    assert "\u2028" in done.path.read_text() and "\x85" in done.path.read_text()
-    assert import_decisions(folder, done.path).number == 0
+    export_issues(folder, "jsonl")
+    path = folder / "issues.jsonl"
+    assert "\u2028" in path.read_text() and "\x85" in path.read_text()
+    assert import_decisions(folder, path).startswith("0 ")
 
 
 @pytest.mark.parametrize("row", ["true", "1e400", "1" + "0" * 400, "[1]", "null", "-1", "1.5"])
@@ -147,7 +148,7 @@ def test_a_date_beyond_those_of_python_beside_the_decisions_does_not_matter(desk
     late = pa.array([2**62], pa.timestamp("us"))
     frame = pa.table({"row": [row], "label": [desk.classes[0]], "when": late})
     parquet.write_table(frame, tmp_path / "back.parquet")
-    assert import_decisions(folder, tmp_path / "back.parquet").number == 1
+    assert import_decisions(folder, tmp_path / "back.parquet").startswith("1 ")
 
 
 def test_an_import_says_how_many_decisions_it_replaces(desk, folder, tmp_path):
@@ -161,7 +162,7 @@ def test_an_import_says_how_many_decisions_it_replaces(desk, folder, tmp_path):
     path.write_text(
         "\n".join(["row,label", *(f"{row},{label}" for row, label in zip(rows, labels, strict=True))])
     )
-    assert "1 of them replaces a different decision" in str(import_decisions(folder, path))
+    assert "1 of them replaces a different decision" in import_decisions(folder, path)
     desk.refresh()
     assert desk.progress.describe()["disputed"] == 1
 
@@ -202,13 +203,13 @@ def test_verdicts_notes_and_whole_texts_survive_export_and_import(tickets, tmp_p
     assert tickets.decisions.current == {} and tickets.progress.describe()["open"] == len(tickets)
     found = import_decisions(tickets.folder, path, who="Ann")
     tickets.refresh()
-    assert found.number == 5 and f"; {len(tickets) - 5} lines had no label." in str(found)
+    assert found.startswith("5 ") and f"; {len(tickets) - 5} lines had no label." in found
     latest = [tickets.decisions.latest(line.row) for line in decided]
     assert [(one.row, one.verdict, one.label, one.note, one.who) for one in latest] == [
         (*line, "Ann") for line in decided
     ]
     assert before.keys() == tickets.decisions.current.keys() and tickets.progress.describe()["judged"] == 0
-    assert "replace" not in str(import_decisions(tickets.folder, path, who="Ann"))
+    assert "replace" not in import_decisions(tickets.folder, path, who="Ann")
 
 
 @pytest.mark.parametrize("note", [7, ["x"], "x" * 2001])
@@ -225,7 +226,7 @@ def test_a_label_counts_more_than_a_stale_verdict_and_other_words_decide_nothing
     first, second = tickets.rows[:2].tolist()
     lines = [f"{first},card,skip", f"{second},,maybe"]
     (tmp_path / "d.csv").write_text("\n".join(["row,label,verdict", *lines]))
-    assert import_decisions(tickets.folder, tmp_path / "d.csv").number == 1
+    assert import_decisions(tickets.folder, tmp_path / "d.csv").startswith("1 ")
     tickets.refresh()
     assert tickets.decisions.current[first].label == "card" and second not in tickets.decisions.current
 

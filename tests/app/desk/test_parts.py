@@ -195,12 +195,12 @@ def test_issues_are_exported_and_decisions_imported(desks, place):
     decide_some(desks[1])
     folder = place / "local"
     for format in ("jsonl", "label-studio", "spotlight"):
-        assert export_issues(folder, format).number == len(desks[1])
+        assert export_issues(folder, format).startswith(f"{len(desks[1])} ")
     lines = [json.loads(line) for line in (folder / "issues.jsonl").read_text().splitlines()]
     assert [line["row"] for line in lines] == desks[1].rows.tolist()
     assert all(line["values"]["reason"] == f"because {line['row']}" for line in lines)
     (folder / "mine.jsonl").write_text(json.dumps({"row": lines[0]["row"], "label": "yes"}))
-    assert import_decisions(folder, folder / "mine.jsonl").number == 1
+    assert import_decisions(folder, folder / "mine.jsonl").startswith("1 ")
 
 
 def test_decisions_stand_in_the_next_run_in_parts_as_in_one_in_memory(desks, place):

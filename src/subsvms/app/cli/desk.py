@@ -71,9 +71,9 @@ def export(
     if (to is None) == (import_from is None):
         raise InputError(Sentence("Give either {to} and a format, or {import_from} and a file."))
     if import_from is not None:
-        print_text(str(import_decisions(folder, import_from, who=who)))
+        print_text(import_decisions(folder, import_from, who=who))
     else:
-        print_text(str(export_issues(folder, str(to), output=output, force=force)))
+        print_text(export_issues(folder, str(to), output=output, force=force))
 
 
 @app.command(epilog="Example: subsvms audit loans.subsvms --answers 50")
@@ -139,9 +139,9 @@ def audit(
         open_desk(folder, n_answers=n_answers, seed=seed, repeat=repeat, confidence=level, create=create)
     ) as desk:
         if questions is not None:
-            print_text(str(write_questions(desk, questions, force=force)))
+            print_text(write_questions(desk, questions, force=force))
         elif import_from is not None:
-            print_text(str(import_answers(desk, import_from, who=who)))
+            print_text(import_answers(desk, import_from, who=who))
             print_progress(desk.progress())
         else:
             first = f"Questions about {desk.progress()['n_answers']:,} labels of {desk.title}"

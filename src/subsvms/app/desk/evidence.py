@@ -144,11 +144,6 @@ class Columns:
         return {name: known.get(name) for name in self.names}
 
     @cached_property
-    def sample(self) -> Any:
-        """Rows from all over the table, from which scales are found."""
-        return self.desk.source.sample(SAMPLE)[0]
-
-    @cached_property
     def long(self) -> list[str]:
         """Columns with a long text in one of the listed rows."""
         from pyarrow import compute, types
@@ -162,20 +157,16 @@ class Columns:
         return [name for name in self.names if name in found]
 
     @cached_property
-    def meanings(self) -> dict[str, Meaning]:
-        """How to read the columns that the run used as numbers."""
-        numbers = [name for name, use in self.uses.items() if use == "Numbers"]
-        found = {name: find_meaning(self.sample[name]) for name in numbers}
-        return {name: one for name, one in found.items() if one is not None and one.kind == "number"}
-
-    @cached_property
-    def scales(self) -> dict[str, float]:
-        """The standard deviation of each column of numbers."""
-        return {
-            name: float(np.nanstd(values)) if np.isfinite(values).any() else 0.0
-            for name, meaning in self.meanings.items()
-            for values in [read_column(self.sample[name], meaning)]
-        }
+    def numbers(self) -> dict[str, tuple[Meaning, float]]:
+        """How to read the columns that the run used as numbers, and their standard deviations."""
+        names, found = [name for name, use in self.uses.items() if use == "Numbers"], {}
+        sample = self.desk.source.sample(SAMPLE, names)[0] if names else {}
+        for name in names:
+            meaning = find_meaning(sample[name])
+            if meaning is not None and meaning.kind == "number":
+                values = read_column(sample[name], meaning)
+                found[name] = meaning, float(np.nanstd(values)) if np.isfinite(values).any() else 0.0
+        return found
 
     def words_of(self, name: str) -> WordCounts:
         """Return the words of a text column, counted by class."""
@@ -193,9 +184,10 @@ class Columns:
         taken = self.desk.take(rows, used)
         values: dict[str, list] = {}
         for name, column in zip(used, taken.columns, strict=True):
-            meaning = self.meanings.get(name)
-            cells = list_values(column) if meaning is None else read_column(column, meaning).tolist()
-            values[name] = list(map(as_text, cells)) if meaning is None else cells
+            if name in self.numbers:
+                values[name] = read_column(column, self.numbers[name][0]).tolist()
+            else:
+                values[name] = list(map(as_text, list_values(column)))
         return {row: place for place, row in enumerate(rows)}, values
 
     def rank(self, number: int) -> list[Column]:
@@ -211,8 +203,8 @@ class Columns:
         return sorted(found, key=lambda column: (not column.used, -column.separation))
 
     def _separate(self, name: str, first: list, second: list, number: int) -> float:
-        if name in self.meanings:
-            return separate_numbers(first, second, self.scales[name])
+        if name in self.numbers:
+            return separate_numbers(first, second, self.numbers[name][1])
         if name in self.long or self.uses[name] == "Text":
             counts, classes = self.words_of(name), self._find_classes(number)
             return abs(counts.lean(first, *classes) - counts.lean(second, *classes)) / 2

@@ -19,7 +19,6 @@ answer is one that comes later; "cannot tell" and "?" are answers.
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,25 +50,11 @@ CLASSES_SHOWN = 10  # in a sentence
 Render = Callable[[list[Line]], bytes]
 
 
-@dataclass(frozen=True)
-class Exchanged:
-    """What went out to another tool, or came back."""
-
-    number: int  # of issues or questions, or of new decisions or answers
-    sentence: str
-    path: Path
-
-    def __str__(self) -> str:
-        return self.sentence
-
-
 # Issues and decisions
 
 
-def export_issues(
-    folder: str | Path, format: str, *, output: Path | None = None, force: bool = False
-) -> Exchanged:
-    """Write the issues of a run, and what was decided about them, for another tool."""
+def export_issues(folder: str | Path, format: str, *, output: Path | None = None, force: bool = False) -> str:
+    """Write the issues of a run, and what was decided about them, for another tool; say so in a sentence."""
     if format not in FORMATS:
         raise TableError(
             "{to} must be one of {known}; got {got}.", known=", ".join(FORMATS), got=show(format)
@@ -80,8 +65,7 @@ def export_issues(
         target = desk.check_output(path, force=force)
         lines = describe_issues(desk)
     write_content(target, render(lines))
-    said = f"{format_count(len(lines), 'issue is', 'issues are')} in {path}, as {format}."
-    return Exchanged(len(lines), said, Path(path))
+    return f"{format_count(len(lines), 'issue is', 'issues are')} in {path}, as {format}."
 
 
 def describe_issues(desk: ReviewDesk) -> list[Line]:
@@ -117,8 +101,8 @@ FORMATS: dict[str, tuple[str, Render]] = {
 }
 
 
-def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = None) -> Exchanged:
-    """Import decisions that were made elsewhere: all of them, or none if one of them is invalid."""
+def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = None) -> str:
+    """Import decisions that were made elsewhere, all or none if one of them is invalid; say how many."""
     advice = "each entry must name its row and its label."
     entries = tool_files.read_entries(
         Path(path), "decisions", (ROW, "label"), advice, tool_files.read_task, who
@@ -151,7 +135,7 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
     )
     if replaced:
         said += f" {format_count(replaced, 'of them replaces', 'of them replace')} a different decision."
-    return Exchanged(len(lines), said, Path(path))
+    return said
 
 
 def find_act(made: list[tuple[dict[int, acts.Line], str]], name: str, row: int) -> dict[int, acts.Line]:
@@ -171,8 +155,8 @@ def find_act(made: list[tuple[dict[int, acts.Line], str]], name: str, row: int) 
 # Questions and answers
 
 
-def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) -> Exchanged:
-    """Write the questions that can be answered now, in the order of the audit."""
+def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) -> str:
+    """Write the questions that can be answered now, in the order of the audit; say so in a sentence."""
     render = QUESTION_FILES.get(path.suffix.lower())
     if render is None:
         raise TableError(f"A file of questions must end in {', '.join(QUESTION_FILES)}; got {str(path)!r}.")
@@ -184,12 +168,11 @@ def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) ->
     asked = {"estimate": desk.page_words["n_answers"]} if desk.part == "estimate" else {}
     shown = ", ".join(map(show, desk.classes[:CLASSES_SHOWN]))
     more = ", ..." if len(desk.classes) > CLASSES_SHOWN else ""
-    said = (
+    return (
         f"{format_count(len(rows), 'question is', 'questions are')} in {path}: fill in the column {ANSWER} "
         f"({shown}{more}, or 'cannot tell'), and enter it with: "
         f"{write_command('audit', desk.folder, **asked, import_from=path)}"
     )
-    return Exchanged(len(rows), said, path)
 
 
 def list_lines(desk: "QuestionDesk", number: int, rows: list[int]) -> list[Line]:
@@ -221,8 +204,8 @@ def read_answer_task(task: Line) -> Line:
     return {ROW: found["row"], QUESTION: task["data"][QUESTION], ANSWER: found["label"], PERSON: found["who"]}
 
 
-def import_answers(desk: "QuestionDesk", path: Path, *, who: str | None = None) -> Exchanged:
-    """Enter the answers in a file, all of them, or none if one of them cannot be right."""
+def import_answers(desk: "QuestionDesk", path: Path, *, who: str | None = None) -> str:
+    """Enter the answers in a file, all of them, or none if one of them cannot be right; say how many."""
     advice, needed = "fill in a file that {questions} wrote.", (ROW, QUESTION, ANSWER)
     entries = tool_files.read_entries(path, "answers", needed, advice, read_answer_task, who)
     number, rows = desk.list_questions()
@@ -261,4 +244,4 @@ def import_answers(desk: "QuestionDesk", path: Path, *, who: str | None = None) 
         words += f", {n_known:,} had been entered before"
     if n_empty := len(entries) - len(seen):
         words += f", {format_count(n_empty, 'line')} had none"
-    return Exchanged(len(ordered), f"{words}.", path)
+    return f"{words}."
