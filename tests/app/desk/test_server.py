@@ -12,8 +12,7 @@ from loans import read
 
 from subsvms.app.desk.evidence import Columns
 from subsvms.app.desk.guard import HEADERS
-from subsvms.app.desk.progress import Progress
-from subsvms.app.desk.review import Filter
+from subsvms.app.desk.review import Filter, Progress
 from subsvms.app.desk.server import make_app, open_socket
 
 

@@ -167,7 +167,9 @@ class ReviewPages:
         if time.monotonic() - self.looked > REFRESH_SECONDS:
             self.looked = time.monotonic()
             await asyncio.to_thread(self.desk.refresh)
-        return self.desk.state(parse_int(asked.get("since", "0"), 0))
+        last = self.desk.decisions.last  # before the rows: a later act is told next time
+        rows = self.desk.decisions.touched(parse_int(asked.get("since", "0"), 0), PAGE_ROWS)
+        return {"last": last, "rows": rows, **self.desk.progress.describe()}
 
     async def _decide(self, asked):
         """Store a decision about one row, unless others decided differently since the act that was seen."""
