@@ -13,8 +13,7 @@ import numpy as np
 
 from subsvms._columns import Table
 from subsvms._effort import ONE_THREAD, Effort, announce
-from subsvms.certificates import count_withstood
-from subsvms.certificates._vote import CERTIFICATE_LEVEL
+from subsvms.certificates._vote import CERTIFICATE_LEVEL, count_withstood
 from subsvms.correction import _rule as rules
 from subsvms.correction._choice import Choice
 from subsvms.correction._neighbours import find_witnesses

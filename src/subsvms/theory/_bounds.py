@@ -17,12 +17,6 @@ paper: the first term of its Hoeffding bound has 1 - rho where 1 + rho is meant;
 bound false, as P[Bin(10, 1/2) <= 5] = 0.62 shows; and its third derivative is with respect to beta. None of
 them moves the minimiser, so Lemma 7 stands: its size is where the corrected bound at p = 1/2 falls below one.
 
-    rho     flips as a share of class A, at least 0 and less than 1
-    alpha   share of the flips that are taken from the larger class B, from 0 to 1
-    beta    share of class A among the clean labels, more than 0 and at most 1/2
-    p       probability that a draw is from the rows given A, between 0 and 1; A is to stay the smaller class
-    s, r    draws in a subset; clean rows wanted, half of each class, at most s
-
 **How often an SVM trained on a corrupted subset errs, and how often a vote of J does: Theorems 3 and 6.**
 
 An SVM is trained on s draws from the corrupted table. With probability 1 - eta they hold r/2 clean rows of
@@ -44,13 +38,18 @@ whatever J is. Equation (3) of the paper has only half of the second term that p
 so it counts twice); here everything is computed from phi itself. Finally, where the paper substitutes theta
 for a part of epsilon (`epsilon_if_regular`), it uses a limit of an error rate as a term of a bound on it.
 
-    n, s, r      training rows; rows in a subset; how many of them are clean, at most s
+The letters, in all functions:
+
+    rho, alpha   flips as a share of class A, less than 1; share of them that are taken from B, from 0 to 1
+    beta, p      share of class A, at most 1/2; probability that a draw is from the rows given A, which is to
+                 stay the smaller class, by default 1/2
+    n, s, r      training rows; rows in a subset; clean rows in it, half of each class, at most s
     R            radius of a ball around the origin that holds the data, in the kernel's space; 1 for rbf
     margin       the margin that the slack refers to, more than 0
     slack        |xi|^2: the sum of the squared amounts by which rows miss the margin
     c            the theorem's constant. Its value has never been stated; 1 is a hopeful guess
     theta        error rate of regular data, less than 1/2
-    epsilon      error rate of an SVM on p-biased draws; p is the sampling bias, 1/2 by default
+    epsilon      error rate of an SVM on p-biased draws
     eta, delta   probability that a subset has too few clean rows; that epsilon fails, less than 1/2
     error_rate   share of wrong labels, rho beta, less than 1/2
     J, phi       SVMs that vote; probability that one of them errs

@@ -26,8 +26,7 @@ from sklearn.utils import _safe_indexing, check_random_state  # the former cuts 
 from subsvms._callers import renamed, renamed_attribute
 from subsvms._labels import check_labels
 from subsvms._numbers import check_range
-from subsvms.certificates import count_withstood
-from subsvms.certificates._vote import CERTIFICATE_LEVEL
+from subsvms.certificates._vote import CERTIFICATE_LEVEL, count_withstood
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
 from subsvms.ensemble._votes import Votes
@@ -42,6 +41,14 @@ MOST_SVMS = 10_000  # SVMs to recommend; if phi is hardly below 1/2, more would 
 RECOMMENDED = {"n_estimators", "subsample_size"}
 KEPT_DISTANCE = 0.9  # of the best size's distance from 1/2
 FEWEST_ROWS = 5  # of a class; with fewer nothing can be measured
+UNPROMISED = (
+    "Nothing is promised about the vote, because an SVM may err on half of the rows or more. It can still be "
+    "useful; a smaller error_rate or better features would allow a promise."
+)
+EASY = (
+    "Each row is as easy as the average one: a row that most SVMs get wrong stays wrong, however many vote. "
+    "The paper makes the same assumption."
+)
 PILOTS = (64, 192)  # SVMs in the two runs that measure the cost
 PILOT_ROWS = 20_000  # drawn from a larger table; the cost of a vote is assumed to grow with the rows
 
@@ -279,21 +286,11 @@ def round_down(share: float) -> str:
 def format_estimated(size, phi, seconds, measured, error_rate) -> list[str]:
     """Return sentences on what was measured on this table."""
     mean = measured.unseen_errors[measured.sizes == size][0]
-    r = measured.smallest_size
-    regular = (
-        f"An SVM trained on r = {r} rows has an error rate of at most {measured.threshold:g} on "
-        f"class-balanced draws with probability {1 - measured.delta:g}: by the given labels, the table is "
-        "regular from there on."
-        if r is not None
-        else f"By the given labels, the table is not regular at {measured.threshold:g} with up to "
-        f"{measured.sizes[-1]} rows."
-    )
     return [
         f"An SVM trained on {size} rows disagrees with {mean:.1%} of the given labels of rows it has not "
         f"seen, and so with a share of at most {round_up(phi)} of the clean ones if at most "
-        f"{error_rate:.1%} are wrong (upper limit, confidence {LEVEL:g}, from {N_TRIALS} SVMs of each "
-        "size).",
-        regular,
+        f"{error_rate:.1%} are wrong (upper limit, confidence {LEVEL:g}, from {N_TRIALS} SVMs of each size).",
+        f"By the given labels: {str(measured).partition('. ')[0]}.",
         f"Fitting takes about {seconds:.2g} seconds on this machine.",
     ]
 
@@ -301,16 +298,7 @@ def format_estimated(size, phi, seconds, measured, error_rate) -> list[str]:
 def format_assumed(needed, rho, error_rate, counts) -> list[str]:
     """Return sentences on what the user has to take on trust."""
     sentences = [f"At most {error_rate:.1%} of the given labels are wrong. No table can prove that."]
-    if needed is None:
-        sentences.append(
-            "Nothing is promised about the vote, because an SVM may err on half of the rows or more. It can "
-            "still be useful; a smaller error_rate or better features would allow a promise."
-        )
-    else:
-        sentences.append(
-            "Each row is as easy as the average one: a row that most SVMs get wrong stays wrong, however "
-            "many vote. The paper makes the same assumption."
-        )
+    sentences.append(UNPROMISED if needed is None else EASY)
     if counts.min() < FEWEST_ROWS:
         sentences.append(f"A class has fewer than {FEWEST_ROWS} rows: too few to measure anything.")
     if rho >= 1:
