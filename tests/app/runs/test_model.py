@@ -17,7 +17,7 @@ import subsvms
 from subsvms import SubSVMClassifier
 from subsvms import _states as states
 from subsvms.app.features.make import make_features
-from subsvms.app.runs.model import Model, load_model, predict_file, save_model
+from subsvms.app.runs.model import Model, load_model, predict_file, saving_model
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import run_in_memory
 from subsvms.app.tables.table import read_table
@@ -64,6 +64,11 @@ def write_svmlight(path, seed=0, n=N):
     rows = rng.normal(size=(n, 3)).round(3).tolist()
     path.write_text("\n".join(f"{'+1' if a > 0 else '-1'} 1:{a} 4:{b} 9:{c}" for a, b, c in rows))
     return path
+
+
+def save_model(model, path):
+    with saving_model(model, path):
+        pass
 
 
 def fit_model(path, label="label", features=None, **params):
@@ -303,7 +308,6 @@ def test_what_was_predicted_is_reported(trained, tmp_path):
     assert first == f"'label' was predicted for 120 rows, in {tmp_path / 'new.predicted.csv'}."
     assert no == f"  no: {found.counts['no']} ({format_percent(found.counts['no'] / N)})"
     assert yes.startswith("  yes: ")
-    assert str(trained[1]) == "A model for 'label' (no, yes), trained on columns."
 
 
 def test_the_model_of_a_run_is_the_classifier_that_judged(tmp_path):

@@ -111,7 +111,7 @@ def test_a_page_that_does_not_match_its_checksum_is_refused(tmp_path):
         read_table(path, "y")
 
 
-def test_a_row_group_that_cannot_be_read_is_named(tmp_path):
+def test_a_part_that_cannot_be_read_is_named(tmp_path):
     path = tmp_path / "t.parquet"
     parquet.write_table(make_columns(3000), path, row_group_size=1000, compression="snappy")
     group = parquet.ParquetFile(path).metadata.row_group(1)
@@ -121,7 +121,7 @@ def test_a_row_group_that_cannot_be_read_is_named(tmp_path):
     path.write_bytes(data)
     source = open_source(path, "label")
     assert source.units[0].row_groups == (0, 1, 2)
-    with pytest.raises(TableError, match=r"t.parquet', row group 1 cannot be read"):
+    with pytest.raises(TableError, match=r"t.parquet', row groups 0, 1, 2 cannot be read"):
         list(source.read(source.units[0]))
 
 

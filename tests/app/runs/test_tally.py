@@ -6,7 +6,6 @@ import pytest
 from subsvms import SubSVMClassifier, correct_labels
 from subsvms.app.runs.tally import MISSING, count_groups, group_noise, learn_grouping
 from subsvms.app.tables.table import read_table
-from subsvms.exceptions import TableError
 
 ENSEMBLE = SubSVMClassifier(n_estimators=100, random_state=0)
 
@@ -70,13 +69,6 @@ def test_many_numbers_go_into_fifths_and_few_stay(tmp_path):
 def test_missing_values_are_a_group(tmp_path):
     table = make_table(tmp_path, {"who": ["ann", "", "bob", "NA"] * 10})
     assert sorted(set(read_groups(table, "who"))) == [MISSING, "ann", "bob"]
-
-
-@pytest.mark.parametrize("name, message", [("wo", "did you mean 'who'"), ("y", "is not a column")])
-def test_a_column_that_is_not_there_is_an_error(tmp_path, name, message):
-    table = make_table(tmp_path, {"who": ["ann", "bob"] * 10})
-    with pytest.raises(TableError, match=message):
-        read_groups(table, name)
 
 
 def test_long_numbers_are_groups_of_their_own(tmp_path):

@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from filelock import FileLock, Timeout
 
@@ -33,19 +33,13 @@ from subsvms.app.words import show
 from subsvms.exceptions import Sentence, TableError, join_sentences
 
 Known = Callable[[str], Any]
+Check = Callable[..., None]  # a function like `check_place`
 
 
 def refuse(folder: Path, words: str, **values: Any) -> NoReturn:
     """Raise the error about a folder that must not be written to; {other} asks for another one."""
     other = Sentence("choose another folder{output:aside}")
     raise TableError("{folder!r} " + words, folder=str(folder), other=other, **values)
-
-
-class Check(Protocol):
-    """A function like `check_place`."""
-
-    def __call__(self, target: Path, *, force: bool) -> None:
-        """Raise an error if there is something that must not be replaced."""
 
 
 def check_place(target: Path, *, force: bool) -> None:

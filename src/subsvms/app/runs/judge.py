@@ -29,19 +29,13 @@ from subsvms.app.runs.stored import Scores
 from subsvms.app.runs.tally import Grouping, Tally, read_groups
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
-from subsvms.correction._judge import Learned, judge_table
+from subsvms.correction._judge import Learned
 from subsvms.correction._neighbours import LARGEST_LIST, read_contents
 from subsvms.correction._result import FEWEST_LISTED, Correction
 from subsvms.ensemble._votes import Votes
 
 PARTS = (CORRECTED, ISSUE_PARTS, SCORE_PARTS)
 RANK = ("kind", "quality", "row")  # columns by which these rows are sorted; "row" counts from 0
-
-
-def judge_whole(survey: Survey) -> Correction:
-    """Judge all rows of a table in memory."""
-    verified = find_verified(survey.verified, survey.at_hand.rows)
-    return judge_table(survey.learned, survey.X, survey.at_hand.given, verified)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,15 +90,13 @@ class BatchCorrector:
         ----------
         batch : pyarrow.Table
         rows : ndarray of int of shape (n_rows,), optional
-            Row numbers in the table, from 0. Without them training rows cannot be recognised, and are also
-            judged by the SVMs that were trained on them.
+            Row numbers in the table, from 0. Without them training rows are judged like all others.
         n_jobs : int
             Threads; the result does not depend on their number.
 
         Returns
         -------
         Correction
-            `max_error_rate` applies only to rows with numbers, after all votes were counted.
         """
         given = self.labels.read(batch)
         return self.judge_votes(given, self.vote(batch, rows, n_jobs=n_jobs), rows)

@@ -27,7 +27,7 @@ from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import LabelledTable, number_name
-from subsvms.app.words import show, suggest
+from subsvms.app.words import show
 from subsvms.correction._learn import Learned, Sample, learn
 from subsvms.correction._rule import Settings
 from subsvms.ensemble import SubSVMClassifier
@@ -78,6 +78,7 @@ def learn_from(
     n_jobs: int | None = 1, device: str = "cpu", folder: Path | None = None, batch_rows: int | None = None,
 ) -> Survey:  # fmt: skip
     """Learn from a table; `features` replace its columns, and `folder` is that of a run in parts."""
+    check_named(source, options)
     if source.table is not None:
         at_hand = take_table(source.table, options)
     else:
@@ -101,6 +102,15 @@ def learn_from(
         Settings(**{name: getattr(options, name) for name in names}, fill_unexplained=False),
     )  # fmt: skip
     return Survey(options, at_hand, made, X, learned, groupings, verified)
+
+
+def check_named(source: Source, options: Options) -> None:
+    """Raise an error if an option names a column that the table does not have."""
+    lists = ["by"] if source.table is not None else ["exclude", "only", "keep", "by"]  # features check others
+    named = {option: getattr(options, option) for option in lists}
+    named["id_column"] = () if options.id_column is None else (options.id_column,)
+    for option, columns in named.items():
+        check_columns(source, columns, option, options.label)
 
 
 def learn_features(
@@ -160,37 +170,14 @@ def find_verified(verified: dict[int, int], rows: np.ndarray | None) -> np.ndarr
 
 def take_table(table: LabelledTable, options: Options) -> AtHand:
     """Return all rows of a table in memory."""
-    check_id(table, options.id_column)
     drawing = sampling.draw_rows(table.codes, len(table.classes), seed=options.random_state)
     return AtHand(table, np.arange(len(table)), table.codes, Classes.of(table.classes).names, drawing)
-
-
-def check_id(table: LabelledTable, name: str | None) -> None:
-    """Raise an error if the table has no column that could name the rows."""
-    names = [one for one in table.columns.column_names if one != table.label]
-    if name is None or name in names:
-        return
-    if name == table.label:
-        raise TableError(
-            "{id_column} names {name}, which is the label of {table}: choose another column.",
-            name=show(name), table=table.name,
-        )  # fmt: skip
-    if table.matrix is not None:
-        words = "{table} is LIBSVM text, which has no names of rows: leave out {id_column}."
-        raise TableError(words, table=table.name)
-    hint = suggest(name, names) or "."
-    words = "{id_column} names {name}, which is not a column of {table}{hint}"
-    raise TableError(words, name=show(name), table=table.name, hint=hint)
 
 
 def draw_from(
     source: Source, options: Options, engine: Engine, folder: Path | None, batch_rows: int | None
 ) -> AtHand:
     """Return the rows of a table in parts that are in the pool or in the sample, drawn or as drawn before."""
-    named = [] if options.id_column is None else [options.id_column]
-    chosen = {option: getattr(options, option) for option in ("exclude", "only", "keep", "by")}
-    for option, columns in {**chosen, "id_column": named}.items():
-        check_columns(source, columns, option, options.label)
     check_type(source.schema.field(options.label).type, source.name, options.label)
     drawn = None if folder is None else load_drawn(folder)
     counts, drawing, digest, rows = drawn or (*survey_source(source, options, engine, batch_rows), None)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from subsvms._atomic import explaining, replace_when_done
 from subsvms._effort import announce
-from subsvms._states import State, distrust, encode_state, join_states, read_state, require, write_state
+from subsvms._states import distrust, encode_state, join_states, read_state, require
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
 from subsvms.app.runs.run import Run
@@ -61,33 +61,22 @@ class Model:
         """What the model was trained on: "columns", "svmlight" or "embeddings"."""
         return next(kind for kind, made in KINDS.items() if isinstance(self.transformer, made))
 
-    def __str__(self) -> str:
-        classes = ", ".join(map(str, self.classifier.classes_))
-        return f"A model for {self.label!r} ({classes}), trained on {self.kind}."
 
+@contextmanager
+def saving_model(model: Model, path: str | os.PathLike) -> Iterator[None]:
+    """Write a model beside its place; it is moved there if the block raises no error.
 
-def save_model(model: Model, path: str | os.PathLike) -> None:
-    """Write a model to a file, whole or not at all; the same model gives the same bytes."""
-    write_state(model_to_state(model), path)
-
-
-def model_to_state(model: Model) -> State:
-    """Return the state of a model, as `load_model` expects it."""
+    The same model gives the same bytes.
+    """
+    path = Path(path).resolve()  # a link remains a link to the file
     check_is_fitted(model.classifier)
     _check_together(model)
     header = {"model": WHOLE, "kind": model.kind, "label": model.label, "digest": model.digest}
     parts = {"classifier": classifier_to_state(model.classifier), "transformer": model.transformer.to_state()}
-    return join_states(header, **parts)
-
-
-@contextmanager
-def saving_model(model: Model, path: str | os.PathLike) -> Iterator[None]:
-    """Write a model beside its place; it is moved there if the block raises no error."""
-    path = Path(path).resolve()  # a link remains a link to the file
     with ExitStack() as place:
         with explaining(path, path.parent):
             file = place.enter_context(replace_when_done(path))
-            file.write(encode_state(model_to_state(model)))
+            file.write(encode_state(join_states(header, **parts)))
             file.flush()
             os.fsync(file.fileno())  # a full disk is noticed here, before the block
         yield
@@ -106,7 +95,7 @@ def _check_together(model):
 
 
 def load_model(path: str | os.PathLike) -> Model:
-    """Read a model that `save_model` wrote."""
+    """Read a model that `saving_model` wrote."""
     path = Path(path)
     if path.is_dir():
         raise TableError(

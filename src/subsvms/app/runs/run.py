@@ -18,7 +18,7 @@ from subsvms.app.features.columns import find_meaning, note_unused, read_column
 from subsvms.app.features.make import Features
 from subsvms.app.runs.causes import Origin, find_carriers, find_origins, format_origins
 from subsvms.app.runs.issues import UNSUSPICIOUS, Issues, find_issues, sort_out
-from subsvms.app.runs.judge import RANK, BatchCorrector, Part, judge_whole
+from subsvms.app.runs.judge import RANK, BatchCorrector, Part
 from subsvms.app.runs.learn import Survey, find_verified, hold_rows, learn_from
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.source import Source
@@ -27,7 +27,7 @@ from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.words import show
-from subsvms.correction._judge import add_witnesses
+from subsvms.correction._judge import add_witnesses, judge_table
 from subsvms.correction._neighbours import find_witnesses
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Halt
@@ -104,7 +104,9 @@ def run_in_memory(
     clock = clock or Clock()
     survey = learn_from(Source.of(table), options, features=features, n_jobs=n_jobs, device=device)
     clock.lap("learning")
-    correction = add_witnesses(judge_whole(survey), survey.X, n_witnesses)
+    verified = find_verified(survey.verified, survey.at_hand.rows)
+    correction = judge_table(survey.learned, survey.X, survey.at_hand.given, verified)
+    correction = add_witnesses(correction, survey.X, n_witnesses)
     clock.lap("judging")
     is_file = isinstance(features, str | os.PathLike)
     path = None if features is None else Path(features) if is_file else Path("features")

@@ -102,10 +102,8 @@ class Files(Source):
             if is_address(unit.path):
                 refusal = format_refusal(repr(unit.path), error)
                 raise AccessError(f"{refusal} The same command continues where this one stopped.") from None
-            raise TableError(
-                f"{self._find_bad(unit, columns)} cannot be read ({first_sentence(error)}): replace the file "
-                "and start again."
-            ) from None
+            reason = first_sentence(error)
+            raise TableError(f"{unit} cannot be read ({reason}): replace the file and start again.") from None
         if at != unit.first + unit.n_rows:
             raise TableError(
                 f"{unit} had {unit.n_rows} rows, and now has {at - unit.first}: do not change files while "
@@ -125,19 +123,6 @@ class Files(Source):
             self.schema, columns=columns, batch_size=batch_rows, use_threads=False,
             batch_readahead=1, fragment_readahead=1,
         ))  # fmt: skip
-
-    def _find_bad(self, unit, columns):
-        """Return the unit with only those row groups that cannot be read."""
-        import pyarrow as pa
-
-        bad = []
-        for group in unit.row_groups:
-            try:
-                for _ in self._scan(replace(unit, row_groups=(group,)), columns, MIN_BATCH_ROWS):
-                    pass
-            except (pa.ArrowException, OSError, ValueError):
-                bad.append(group)
-        return replace(unit, row_groups=tuple(bad) or unit.row_groups)
 
 
 def join_digests(digests: Sequence[str]) -> str:
@@ -246,12 +231,12 @@ def check_columns(source: Source, names: Sequence[str], option: str, label: str)
     for name in names:
         named = {"option": Setting(option), "name": show(name), "source": source.name}
         if name == label and option != "exclude":
-            raise TableError("{option} names {name}, which is the label of {source}.", **named)
+            words = "{option} names {name}, which is the label of {source}: choose another column."
+            raise TableError(words, **named)
         if name not in source.schema.names:
-            hint = suggest(name, source.schema.names) or "."
-            raise TableError(
-                "{option} names {name}, which is not a column of {source}{hint}", **named, hint=hint
-            )
+            hint = suggest(name, [one for one in source.schema.names if one != label]) or "."
+            words = "{option} names {name}, which is not a column of {source}{hint}"
+            raise TableError(words, **named, hint=hint)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -13,7 +13,7 @@ import numpy as np
 from subsvms._numbers import lower_limit, upper_limit
 from subsvms.app.features.columns import Meaning, find_meaning, find_missing_values, read_column
 from subsvms.app.tables.table import LabelledTable
-from subsvms.app.words import show, suggest
+from subsvms.app.words import show
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Halt
 from subsvms.correction._words import SPARED
@@ -175,13 +175,6 @@ def read_groups(groupings: Iterable[Grouping], columns: Any) -> dict[str, np.nda
 
 def learn_grouping(table: LabelledTable, name: str) -> Grouping:
     """Return how a column sorts rows into groups."""
-    names = [one for one in table.columns.column_names if one != table.label]
-    if name not in names:
-        hint = suggest(name, names) or "."
-        raise TableError(
-            "{by} names {name}, which is not a column of {table} other than the label{hint}",
-            name=show(name), table=table.name, hint=hint,
-        )  # fmt: skip
     meaning = find_meaning(table.columns[name], table.decimal_comma)
     if meaning is None:
         raise TableError("{by} names {name}, which holds neither numbers, text nor dates.", name=show(name))
