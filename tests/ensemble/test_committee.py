@@ -19,25 +19,14 @@ def test_the_weights_times_the_labels_are_what_the_members_say(seed, n_classes):
     assert_allclose(sums, expected, atol=1e-12)
 
 
-def test_no_label_changes_a_weight():
+def test_no_label_changes_a_weight_and_a_row_has_none_in_its_own_verdict():
     X, labels = make_table(0, 40)
-    committee = make_committee(X, labels, 0)
-    other = make_committee(X, 1 - labels, 0)
-    assert_array_equal(committee.weigh(), other.weigh())
-    assert_array_equal(committee.weigh(rows=[7, 3]), committee.weigh()[[7, 3]])
+    committee, swapped = (make_committee(X, given, 0) for given in (labels, 1 - labels))
+    weights = committee.weigh()
+    assert_array_equal(weights, swapped.weigh())
+    assert_array_equal(committee.weigh(rows=[7, 3]), weights[[7, 3]])
     assert committee.weigh(rows=[]).shape == (0, 40)
-
-
-def test_a_training_row_has_no_weight_in_its_own_verdict():
-    X, labels = make_table(0, 40)
-    assert_array_equal(np.diag(make_committee(X, labels, 0).weigh()), 0.0)
-
-
-def test_swapping_the_classes_swaps_the_verdicts():
-    X, labels = make_table(0, 60)
-    names = np.array(["a", "b"])
-    committee = make_committee(X, names[labels], 0)
-    swapped = make_committee(X, names[1 - labels], 0)
+    assert_array_equal(np.diag(weights), 0.0)
     assert np.all(committee.predict(X) != swapped.predict(X))
 
 
@@ -60,15 +49,13 @@ def test_several_classes_and_sparse_tables():
     assert_allclose(other.decision_function(X), committee.decision_function(X), atol=1e-9)
 
 
-def test_a_failed_fit_leaves_the_committee_as_it_was():
+def test_unscaled_features_are_warned_about_and_a_failed_fit_leaves_the_committee_as_it_was():
     X, labels = make_table(0, 40)
     committee = make_committee(X, labels, 0)
     with pytest.raises(InputError, match="only one class"):
         committee.fit(X[:30], np.zeros(30))
     assert len(committee.predict(X)) == 40
-
-
-def test_a_ridge_that_is_too_small_is_refused():
-    X, labels = make_table(0, 40)
     with pytest.raises(InputError, match="ridge must be large enough.*got 1e-300"):
         LinearCommittee(kernel="linear", ridge=1e-300).fit(X, labels)
+    with pytest.warns(UserWarning, match="scale the features"):
+        LinearCommittee().fit(1000 * X, labels)

@@ -17,7 +17,10 @@ from subsvms.ensemble._device import GPUBooth, count_gpus, explain_refusal, find
 from subsvms.ensemble._votes import count_votes
 from subsvms.exceptions import DeviceError, InputError
 
-needs_gpu = pytest.mark.skipif(not count_gpus() and COMPILER is None, reason="needs a GPU, or g++")
+
+def needs_gpu(test):
+    has_none = not count_gpus() and COMPILER is None
+    return pytest.mark.slow(pytest.mark.skipif(has_none, reason="needs a GPU, or g++")(test))
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +42,9 @@ def make_table(seed, n_rows=90, n_features=5, n_classes=2):
     return X, labels
 
 
-def make_voters():
+def make_voters(**options):
     X, y = make_table(0)
-    return X, SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
+    return X, SubSVMClassifier(n_estimators=3, random_state=0, **options).fit(X, y).voters_
 
 
 def assert_same(votes, others):
@@ -50,7 +53,6 @@ def assert_same(votes, others):
 
 
 @needs_gpu
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -79,20 +81,16 @@ def test_training_and_new_rows_get_the_bits_of_the_cpu(gpu, options, seed):
 
 
 @needs_gpu
-@pytest.mark.slow
 def test_a_correction_is_the_same_to_the_bit(gpu):
     X, y = make_table(0, n_rows=60)
-    model = SubSVMClassifier(n_estimators=10)
     y = np.where(np.arange(60) % 10 == 0, 1 - y, y)
-    cpu, gpu = (
-        correct_labels(X, y, estimator=model, random_state=0, device=name) for name in ("cpu", "cuda")
-    )
+    options = {"estimator": SubSVMClassifier(n_estimators=10), "random_state": 0}
+    cpu, gpu = (correct_labels(X, y, device=name, **options) for name in ("cpu", "cuda"))
     np.testing.assert_array_equal(cpu.labels, gpu.labels)
     np.testing.assert_array_equal(cpu.label_quality, gpu.label_quality)
 
 
 @needs_gpu
-@pytest.mark.slow
 def test_features_that_no_training_row_has_count_in_the_length_of_a_row(gpu):
     X, y = make_table(0)
     X[:, 2] = 0.0
@@ -103,7 +101,6 @@ def test_features_that_no_training_row_has_count_in_the_length_of_a_row(gpu):
 
 
 @needs_gpu
-@pytest.mark.slow
 def test_a_block_without_memory_is_halved_and_a_small_one_is_an_error(gpu, monkeypatch):
     X, voters = make_voters()
     whole, sizes = GPUBooth._vote, []
@@ -124,7 +121,6 @@ def test_a_block_without_memory_is_halved_and_a_small_one_is_an_error(gpu, monke
 
 
 @needs_gpu
-@pytest.mark.slow
 def test_a_gpu_that_stops_answering_is_one_sentence(gpu, monkeypatch):
     X, y = make_table(0)
     model = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y)
@@ -141,7 +137,6 @@ def test_a_gpu_that_stops_answering_is_one_sentence(gpu, monkeypatch):
 
 
 @needs_gpu
-@pytest.mark.slow
 def test_a_gpu_whose_votes_have_another_bit_is_refused(gpu, monkeypatch):
     X, voters = make_voters()
     vote = GPUBooth._vote
@@ -222,21 +217,16 @@ def test_workers_of_dask_take_turns_with_the_gpus_that_they_see(monkeypatch, tmp
     assert found == expected
 
 
-def test_kernels_and_tables_that_a_gpu_does_not_vote_on_are_named():
-    X, y = make_table(0)
-    voters = SubSVMClassifier(n_estimators=3, kernel="poly", random_state=0).fit(X, y).voters_
-    assert explain_refusal(voters, X) == "on a GPU the kernel must be 'rbf' or 'linear'"
-    voters = SubSVMClassifier(n_estimators=3, random_state=0).fit(X, y).voters_
-    assert explain_refusal(voters, sparse.csr_array(X)) == "a sparse table is voted on by the CPU"
-    assert find_device("auto", voters, sparse.csr_array(X)) is None
-
-
-def test_too_many_svms_stay_on_the_cpu(monkeypatch):
+def test_what_a_gpu_does_not_vote_on_stays_on_the_cpu_and_is_named(monkeypatch):
     X, voters = make_voters()
     assert explain_refusal(voters, X) is None
-    monkeypatch.setattr(device_module, "MOST_BYTES", 2**6)
+    _, other = make_voters(kernel="poly")
+    assert explain_refusal(other, X) == "on a GPU the kernel must be 'rbf' or 'linear'"
+    assert explain_refusal(voters, sparse.csr_array(X)) == "a sparse table is voted on by the CPU"
     monkeypatch.setattr(device_module, "count_gpus", lambda: 1)
     monkeypatch.setattr(device_module, "require_extra", lambda *_: None)
+    assert find_device("auto", voters, sparse.csr_array(X)) is None
+    monkeypatch.setattr(device_module, "MOST_BYTES", 2**6)
     assert find_device("auto", voters, X) is None
     with pytest.raises(InputError, match="too many SVMs for a GPU; device='cpu' gives the same result"):
         find_device("cuda", voters, X)

@@ -43,10 +43,8 @@ def test_each_list_is_read_in_order_while_its_lines_are_there(n_lines, density, 
     part, n_warps, n_sets = 16, 2, 2
     lists = gather_rows(sparse.csr_array(weights), np.arange(40))
     starts, terms = cut_lists(lists, part, n_parts, n_warps, n_sets)
-    n_steps = -(-lists.n_columns // part)
-    read = read_lists(starts, terms, part, n_parts, n_steps, n_warps, n_sets)
-    kept = weights[:, lists.features]
-    for row, found in zip(kept, read, strict=False):
+    read = read_lists(starts, terms, part, n_parts, -(-lists.n_columns // part), n_warps, n_sets)
+    for row, found in zip(weights[:, lists.features], read, strict=False):
         assert found == [(row[i], i) for i in np.flatnonzero(row)]
     assert not any(read[40:])
 

@@ -25,20 +25,17 @@ def make_labels(*sizes):
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
-@pytest.mark.parametrize("n_samples, log, log_squared", [(1605, 7, 54), (9888, 9, 85), (1000, 7, 48)])
-def test_sizes_are_the_papers(n_samples, log, log_squared):
-    assert subset_size("log", n_samples) == log
-    assert subset_size("log_squared", n_samples) == log_squared
-
-
-def test_every_pair_of_up_to_ten_classes_gets_the_papers_size():
-    assert subset_size("log_squared", 10_000, n_classes=10) == 424  # 5 times 84.83
-    assert subset_size("log_squared", 10_000, n_classes=60) == 424
-
-
-def test_sizes_stay_between_two_and_the_number_of_rows():
-    assert subset_size("log", 3) == 2
-    assert subset_size("log_squared", 20, n_classes=10) == 20
+@pytest.mark.parametrize(
+    "rule, n_samples, n_classes, size",
+    [
+        *[("log", 1605, 2, 7), ("log", 9888, 2, 9), ("log", 1000, 2, 7)],
+        *[("log_squared", 1605, 2, 54), ("log_squared", 9888, 2, 85), ("log_squared", 1000, 2, 48)],
+        *[("log_squared", 10_000, 10, 424), ("log_squared", 10_000, 60, 424)],  # 5 times 84.83
+        *[("log", 3, 2, 2), ("log_squared", 20, 10, 20)],  # from two to the number of rows
+    ],
+)
+def test_every_pair_of_up_to_ten_classes_gets_the_papers_size(rule, n_samples, n_classes, size):
+    assert subset_size(rule, n_samples, n_classes=n_classes) == size
 
 
 @pytest.mark.parametrize("rule", ["cubic", 1, -5, 101])
@@ -57,27 +54,21 @@ def test_class_probabilities_add_up_to_one(sizes, p):
         assert np.isclose(chances.sum(), 1) and chances.min() > 0
 
 
-@given(sizes=st.lists(st.integers(1, 1000), min_size=2, max_size=6))
-def test_one_half_is_balanced_and_the_share_of_the_smallest_class_is_uniform(sizes):
+@given(sizes=st.lists(st.integers(1, 1000), min_size=2, max_size=6), p=st.floats(0.01, 0.99))
+def test_one_half_is_balanced_the_smallest_share_uniform_and_two_classes_follow_definition_5(sizes, p):
     shares = np.array(sizes) / sum(sizes)
     np.testing.assert_allclose(class_probabilities(sizes, 0.5), 1 / len(sizes))
     if len(sizes) > 2 or sizes[0] != sizes[1]:
         np.testing.assert_allclose(class_probabilities(sizes, shares.min()), shares)
-
-
-@given(smaller=st.integers(1, 500), more=st.integers(1, 500), p=st.floats(0.01, 0.99))
-def test_two_classes_follow_definition_5(smaller, more, p):
-    np.testing.assert_allclose(class_probabilities([smaller, smaller + more], p), [p, 1 - p])
-    np.testing.assert_allclose(class_probabilities([smaller + more, smaller], p), [1 - p, p])
+    smaller, larger = min(sizes), max(sizes) + 1
+    np.testing.assert_allclose(class_probabilities([smaller, larger], p), [p, 1 - p])
+    np.testing.assert_allclose(class_probabilities([larger, smaller], p), [1 - p, p])
 
 
 @pytest.mark.parametrize("p", [0, 1, -0.1, 1.5])
-def test_a_bias_must_lie_between_zero_and_one(p):
+def test_a_bias_must_lie_between_zero_and_one_and_draw_every_class(p):
     with pytest.raises(ValueError, match="between 0 and 1"):
         class_probabilities([3, 4], p)
-
-
-def test_a_bias_that_never_draws_a_class_is_refused():
     with pytest.raises(ValueError, match="no chance"):
         class_probabilities([900, 50, 50], 0.99)
 
@@ -99,18 +90,13 @@ def test_draws_of_a_subset_are_independent(seed):
     assert abs(same - n / 20) < 5 * np.sqrt(n / 20)
 
 
-def test_a_block_does_not_depend_on_the_number_of_subsets():
+def test_a_block_follows_from_its_seed_and_number_and_not_from_the_number_of_subsets():
     labels = make_labels(30, 70)
     subsets = draw_subsets(labels, 3 * BLOCK - 5, 9, seed=0)
-    np.testing.assert_array_equal(subsets[: BLOCK + 3], draw_subsets(labels, BLOCK + 3, 9, seed=0))
-    np.testing.assert_array_equal(subsets[BLOCK : 2 * BLOCK], draw_block(labels, 9, 0.5, 1, seed=0))
-
-
-def test_other_seeds_and_other_blocks_give_other_subsets():
-    labels = make_labels(30, 70)
-    first = draw_block(labels, 9, 0.5, 0, seed=0)
-    assert np.mean(first == draw_block(labels, 9, 0.5, 1, seed=0)) < 0.1
-    assert np.mean(first == draw_block(labels, 9, 0.5, 0, seed=1)) < 0.1
+    assert_array_equal(subsets[: BLOCK + 3], draw_subsets(labels, BLOCK + 3, 9, seed=0))
+    first, second, other = (draw_block(labels, 9, 0.5, b, seed=s) for b, s in ((0, 0), (1, 0), (0, 1)))
+    assert_array_equal(subsets[BLOCK : 2 * BLOCK], second)
+    assert np.mean(first == second) < 0.1 and np.mean(first == other) < 0.1
 
 
 @pytest.mark.parametrize("sizes", [(30, 70), (50, 50), (20, 30, 50)])
@@ -135,14 +121,11 @@ def test_memory_and_parts_draw_the_same_rows(seed):
         assert_array_equal(one, other)
 
 
-def test_a_small_table_is_its_own_pool_and_sample():
+def test_a_small_table_is_its_own_pool_and_the_pool_shrinks_to_a_constant_as_tables_grow():
     given = np.arange(1000) % 2
     drawing = draw_rows(given, 2, seed=0)
     assert drawing.in_pool(np.arange(1000), given).all() and drawing.in_sample(np.arange(1000)).all()
     assert not drawing.capped
-
-
-def test_the_pool_shrinks_to_a_constant_as_tables_grow():
     sizes = [choose_pool_size(n) for n in (10**3, 10**4, 10**5, 10**6, 10**8)]
     assert sizes == sorted(sizes, reverse=True) and sizes[-1] == sizes[-2] == _pool.POOL_SIZE
 

@@ -73,15 +73,16 @@ def test_threads_and_block_sizes_change_no_bit(n_classes, n_rows):
         assert_same_votes(count_votes(voters, X, **options), whole)
 
 
-@given(cuts=st.lists(st.integers(0, 300), max_size=4))
-def test_batches_get_the_same_votes_as_the_whole_table(cuts):
-    _, _, _, _, voters = make_ensemble()
-    X = np.random.default_rng(2).normal(size=(300, 6))
+@given(cuts=st.lists(st.integers(0, 300), max_size=4), seed=st.integers(0, 10**6))
+def test_batches_in_any_order_get_the_same_votes_as_the_whole_table(cuts, seed):
+    _, _, _, _, voters = make_ensemble(n_classes=3)
+    rng = np.random.default_rng(seed)
+    X, order = rng.normal(size=(300, 6)), rng.permutation(300)
     whole = count_votes(voters, X)
-    for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), 300], strict=True):
-        part = count_votes(voters, X[first:last])
-        assert_array_equal(part.sums, whole.sums[first:last])
-        assert_array_equal(part.counts, whole.counts[first:last])
+    for rows in np.split(order, sorted(cuts)):
+        part = count_votes(voters, X[rows])
+        assert_array_equal(part.sums, whole.sums[rows])
+        assert_array_equal(part.counts, whole.counts[rows])
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -118,30 +119,30 @@ def hand_made_voters(intercepts, sizes):
     return gather_voters(np.zeros((2, 1)), nothing, np.array(sizes), KERNELS["rbf"])
 
 
-def test_an_undecided_svm_votes_for_the_larger_class():
+def test_an_undecided_svm_votes_for_the_larger_class_and_values_are_clipped():
     for sizes, larger in (([3, 9], 1), ([9, 3], 0)):
         votes = count_votes(hand_made_voters([0.0], sizes), np.zeros((1, 1)))
         assert votes.counts[0, larger] == 1
+    votes = count_votes(hand_made_voters([7.0, -0.5], [3, 9]), np.zeros((1, 1)))
+    assert_allclose(votes.mean_value, [[-0.25, 0.25]])
 
 
-def test_a_tied_vote_goes_to_the_given_label_or_to_the_larger_class():
-    votes = count_votes(hand_made_voters([0.5, -0.5], [3, 9]), np.zeros((2, 1)))
-    assert_array_equal(votes.counts, [[1, 1], [1, 1]])
-    assert_array_equal(votes.winners([3, 9]), [1, 1])
-    assert_array_equal(votes.winners([9, 3]), [0, 0])
-    assert_array_equal(votes.winners([5, 5]), [0, 0])
-    assert_array_equal(votes.winners([3, 9], given=np.array([0, 1])), [0, 1])
-
-
-def test_a_given_label_outside_a_tie_does_not_win_it():
-    votes = Votes(np.array([[2, 2, 1]]), np.zeros((1, 3)), np.array([5]))
-    assert votes.winners([1, 2, 9], given=np.array([2])) == 1
-    assert votes.winners([1, 2, 9], given=np.array([0])) == 0
-
-
-def test_a_class_without_rows_can_win():
-    votes = Votes(np.array([[1, 3]]), np.zeros((1, 2)), np.array([4]))
-    assert votes.winners([5, 0]) == 1
+@pytest.mark.parametrize(
+    "counts, sizes, given, winner",
+    [
+        ([1, 1], [3, 9], None, 1),
+        ([1, 1], [9, 3], None, 0),
+        ([1, 1], [5, 5], None, 0),
+        ([1, 1], [3, 9], 0, 0),
+        ([1, 1], [3, 9], 1, 1),
+        ([2, 2, 1], [1, 2, 9], 2, 1),  # a given label outside a tie
+        ([2, 2, 1], [1, 2, 9], 0, 0),
+        ([1, 3], [5, 0], None, 1),  # a class without rows
+    ],
+)
+def test_a_tied_vote_goes_to_the_given_label_or_to_the_larger_class(counts, sizes, given, winner):
+    votes = Votes(np.array([counts]), np.zeros((1, len(counts))), np.array([sum(counts)]))
+    assert votes.winners(sizes, given=None if given is None else np.array([given])) == winner
 
 
 def test_votes_of_two_ensembles_add_up():
