@@ -44,10 +44,17 @@ def test_greedy_flips_harm_an_svm_most():
         assert np.mean(table["greedy"] - table[attack]) > 0.05, table
 
 
-@given(n=st.integers(8, 40), n_classes=st.integers(2, 4), rate=st.floats(0.05, 0.5), seed=st.integers(0, 999))
-def test_greedy_flips_never_do_less_harm_than_surest_flips(n, n_classes, rate, seed):
-    X, y = make_rows(n, n_classes, seed)
-    greedy, surest = (flips(X, y, error_rate=rate).labels for flips in (greedy_flips, surest_flips))
+@given(
+    n=st.integers(8, 40),
+    n_classes=st.integers(2, 4),
+    rate=st.floats(0.05, 0.5),
+    alpha=st.none() | st.floats(0, 1),
+    seed=st.integers(0, 999),
+)
+def test_greedy_flips_never_do_less_harm_than_surest_flips(n, n_classes, rate, alpha, seed):
+    X, y = make_rows(n, n_classes if alpha is None else 2, seed)
+    options = {"error_rate": rate} if alpha is None else {"rho": rate, "alpha": alpha}
+    greedy, surest = (flips(X, y, **options).labels for flips in (greedy_flips, surest_flips))
     assert count_wrong(X, greedy, y) >= count_wrong(X, surest, y)
 
 
@@ -85,8 +92,7 @@ def test_rows_go_to_the_class_beyond_the_nearest_boundary(n_classes):
     almost = boundary_flips(X, y, error_rate=0.999)  # all rows but one
     both = attack.flipped & almost.flipped
     np.testing.assert_array_equal(attack.labels[both], almost.labels[both])
-    assert almost.flipped.sum() == 59
-    assert attack.flipped.sum() == 12
+    assert both.sum() >= 11
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -110,7 +116,9 @@ def test_a_class_without_given_labels_is_never_predicted():
     np.testing.assert_array_equal(alone.margin, np.where(clean == 2, 1, -1))
 
 
-def test_the_scores_are_those_of_the_docstring():
+@pytest.mark.parametrize("batch", [7, 1000])
+def test_the_scores_are_those_of_the_docstring(batch, monkeypatch):
+    monkeypatch.setattr("subsvms.adversaries._greedy.BATCH", batch)
     X, clean = make_rows(20, 3, 0)
     rng = np.random.default_rng(0)
     rival = (clean + rng.integers(1, 3, 20)) % 3
@@ -125,18 +133,8 @@ def test_the_scores_are_those_of_the_docstring():
         pull *= int(margin[i] < 1) + int(margin[i] > -1)
         np.testing.assert_allclose(victim.pull(margin)[i], pull, rtol=1e-9, atol=1e-12)
         loss = [max(0, 1 - m) for m in (-before[i], before[i], -margin[i], margin[i])]
-        np.testing.assert_allclose(
-            victim.ease(margin)[i], loss[0] - loss[1] - (loss[2] - loss[3]), atol=1e-12
-        )
-
-
-def test_the_pull_does_not_depend_on_the_size_of_the_batches(monkeypatch):
-    X, clean = make_rows(50, 2, 0)
-    victim = _Victim(X, clean, Verdict(np.ones(50), 1 - clean, 0), C, 0.5)
-    margin = np.linspace(-2, 2, 50)
-    whole = victim.pull(margin)
-    monkeypatch.setattr("subsvms.adversaries._greedy.BATCH", 7)
-    np.testing.assert_allclose(victim.pull(margin), whole, rtol=1e-12)
+        ease = loss[0] - loss[1] - (loss[2] - loss[3])
+        np.testing.assert_allclose(victim.ease(margin)[i], ease, atol=1e-12)
 
 
 def test_any_number_of_rows_but_all_can_be_flipped():
