@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from subsvms import theory
-from subsvms.theory._bounds import check_subset
 
 SHARES = dict(rho=st.floats(0, 0.999), alpha=st.floats(0, 1), beta=st.floats(0.001, 0.5))
 BIASES = st.floats(0.01, 0.99)
@@ -34,27 +33,12 @@ def test_draw_probabilities_agree_with_counts_in_a_corrupted_table(rho, alpha, b
 
 
 @given(**SHARES, p=BIASES)
-def test_no_adversary_makes_a_clean_draw_rarer_than_the_worst_case(rho, alpha, beta, p):
+def test_no_adversary_makes_a_clean_draw_rarer_than_the_worst_case_which_some_reach(rho, alpha, beta, p):
     worst_a, worst_b = theory.worst_draw_probabilities(rho, p)
     draw = theory.draw_probabilities(rho, alpha, beta, p)
     assert draw.a_good >= worst_a - 1e-12 and draw.b_good >= worst_b - 1e-12
-
-
-@given(rho=st.floats(0, 0.999), beta=st.floats(0.001, 0.5), p=BIASES)
-def test_some_adversary_reaches_the_worst_case(rho, beta, p):
-    worst_a, worst_b = theory.worst_draw_probabilities(rho, p)
     assert theory.draw_probabilities(rho, 1.0, beta, p).a_good == pytest.approx(worst_a)
     assert theory.draw_probabilities(rho, 0.0, 0.5, p).b_good == pytest.approx(worst_b)
-
-
-def enumerate_subsets(s, few, draw):
-    """Sum the probability of every sequence of s draws with too few clean rows: slow and plain."""
-    total = 0.0
-    chances = draw.a_good, draw.b_good, draw.a_bad + draw.b_bad
-    for sequence in product(range(3), repeat=s):
-        if sequence.count(0) <= few or sequence.count(1) <= few:
-            total += np.prod([chances[kind] for kind in sequence])
-    return total
 
 
 @pytest.mark.parametrize("s, r", [(3, 1), (4, 2), (6, 3), (7, 4), (7, 7)])
@@ -62,10 +46,16 @@ def enumerate_subsets(s, few, draw):
     "rho, alpha, beta, p", [(0, 0.5, 0.3, 0.5), (0.75, 0.2, 0.1, 0.3), (0.9, 1, 0.5, 0.6)]
 )
 def test_exact_eta_agrees_with_an_enumeration_of_all_subsets(s, r, rho, alpha, beta, p):
+    """The sum of the probabilities of all sequences of s draws with too few clean rows of a class."""
     few = -(-r // 2) - 1
     draw = theory.draw_probabilities(rho, alpha, beta, p)
-    exact = theory.eta_exact(s, r, rho=rho, alpha=alpha, beta=beta, p=p)
-    assert exact == pytest.approx(enumerate_subsets(s, few, draw))
+    chances = np.array([draw.a_good, draw.b_good, draw.a_bad + draw.b_bad])
+    expected = sum(
+        chances[list(sequence)].prod()
+        for sequence in product(range(3), repeat=s)
+        if sequence.count(0) <= few or sequence.count(1) <= few
+    )
+    assert theory.eta_exact(s, r, rho=rho, alpha=alpha, beta=beta, p=p) == pytest.approx(expected)
 
 
 @given(**SHARES, p=BIASES, s=st.integers(2, 200), part=st.floats(0, 1))
@@ -107,9 +97,12 @@ def test_one_half_is_the_best_bias_from_the_smallest_size_on_and_not_below_it(r,
             assert p != pytest.approx(0.5) and least < at_half
 
 
-@pytest.mark.parametrize("r", [2, 4, 10, 30])
-def test_lemma_7_holds_for_every_rho(r):
+@pytest.mark.parametrize("r", [2, 4, 9, 10, 30])
+def test_lemma_7_has_the_papers_formula_and_holds_for_every_rho(r):
     s = theory.smallest_size_lemma_7(r)
+    even = r + r % 2
+    bound = 2 * even + 4 * sqrt(even * log(2) + log(2) ** 2 - log(4)) + log(16) - 4
+    assert s - 1 < bound <= s
     assert s == max(theory.smallest_size(r, rho) for rho in [*np.linspace(0, 0.99, 12), 1 - 1e-9])
     for rho in (0.0, 0.5, 0.99):
         assert best_p(s, r, rho)[0] == pytest.approx(0.5)
@@ -127,7 +120,7 @@ def test_for_some_smaller_sizes_one_half_is_not_the_best_bias_for_the_binomial_s
 
 
 @pytest.mark.parametrize("r", [4, 8, 16, 40])
-@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.75, 0.9])
 def test_one_half_is_a_local_minimum_from_the_local_size_on_and_not_below_it(r, rho):
     def is_local(s):
         middle, side = (theory.eta_hoeffding(s, r, rho=rho, p=p) for p in (0.5, 0.5005))
@@ -136,26 +129,9 @@ def test_one_half_is_a_local_minimum_from_the_local_size_on_and_not_below_it(r, 
     s = theory.smallest_size_local(r, rho)
     assert is_local(s) and s <= theory.smallest_size(r, rho)
     assert s == r or not is_local(s - 1)
-
-
-def test_at_the_local_size_another_bias_can_be_better():
-    s = theory.smallest_size_local(16, 0.75)
-    p, at_half, least = best_p(s, 16, 0.75)
-    assert p != pytest.approx(0.5) and least < at_half
-
-
-@pytest.mark.parametrize("r", [2, 9, 16, 64])
-def test_the_size_of_lemma_7_is_the_papers_formula(r):
-    even = r + r % 2
-    bound = 2 * even + 4 * sqrt(even * log(2) + log(2) ** 2 - log(4)) + log(16) - 4
-    s = theory.smallest_size_lemma_7(r)
-    assert s - 1 < bound <= s
-
-
-def test_a_subset_has_at_least_half_of_r_rows_of_each_class():
-    assert [check_subset(3, r) for r in (1, 2, 3)] == [1, 1, 2]
-    with pytest.raises(ValueError, match="r must be at most s, the size of the subset, 4; got 5"):
-        check_subset(4, 5)
+    if (r, rho) == (16, 0.75):  # where another bias is better
+        p, at_half, least = best_p(s, r, rho)
+        assert p != pytest.approx(0.5) and least < at_half
 
 
 # Theorems 3 and 6
@@ -163,10 +139,15 @@ def test_a_subset_has_at_least_half_of_r_rows_of_each_class():
 FORMULA = dict(R=1.0, margin=0.5, delta=0.05, c=1.0)
 
 
-def test_the_generalisation_bound_is_theorem_3():
+def test_the_generalisation_bound_is_theorem_3_and_epsilon_has_slack_for_the_wrong_rows():
     plain = 2 / 100 * ((9 + 5) / 0.25 * log(100) ** 2 + log(20))
     ours = theory.generalisation_bound(100, R=3.0, margin=0.5, delta=0.05, c=2.0, slack=5.0)
     assert ours == pytest.approx(plain)
+    ours = theory.epsilon(54, 16, **FORMULA)
+    assert ours == pytest.approx(theory.generalisation_bound(54, slack=4 * 38, **FORMULA))
+    options = {key: FORMULA[key] for key in ("R", "margin", "c")}
+    clean = theory.generalisation_bound(54, **FORMULA)
+    assert theory.epsilon_if_regular(0.2, 54, 16, **options) == pytest.approx(ours - clean + 0.2)
 
 
 @pytest.mark.parametrize("theta", [0.01, 0.1, 0.4])
@@ -179,26 +160,10 @@ def test_lemma_2_gives_the_size_above_which_separable_data_are_regular(theta, c)
     assert r == 1 or theory.generalisation_bound(r - 1, **options) > theta
 
 
-def test_a_margin_that_would_need_too_many_rows_is_refused_in_one_sentence():
-    with pytest.raises(ValueError, match="larger margin"):
-        theory.regular_size(0.1, R=1.0, margin=1e-9, delta=0.05, c=1.0)
-
-
-def test_epsilon_is_theorem_3_with_slack_for_the_wrong_rows():
-    ours = theory.epsilon(54, 16, **FORMULA)
-    assert ours == pytest.approx(theory.generalisation_bound(54, slack=4 * 38, **FORMULA))
-    options = {key: FORMULA[key] for key in ("R", "margin", "c")}
-    clean = theory.generalisation_bound(54, **FORMULA)
-    assert theory.epsilon_if_regular(0.2, 54, 16, **options) == pytest.approx(ours - clean + 0.2)
-
-
 @given(first=st.floats(0, 1), second=st.floats(0, 1), beta=st.floats(0, 1), p=st.floats(0.01, 0.99))
-def test_appendix_a_bounds_every_mix_of_the_two_error_rates(first, second, beta, p):
+def test_appendix_a_bounds_every_mix_of_the_two_error_rates_and_is_reached(first, second, beta, p):
     biased = p * first + (1 - p) * second
     assert beta * first + (1 - beta) * second <= theory.uniform_error_rate(biased, p) + 1e-12
-
-
-def test_the_bound_of_appendix_a_is_reached():
     all_in_the_rarer_class = 0.3 * 0.8
     assert theory.uniform_error_rate(all_in_the_rarer_class, 0.3) == pytest.approx(0.8)
 
@@ -227,10 +192,11 @@ def test_equation_3_of_the_paper_tolerates_too_much():
 
 
 @given(J=st.integers(1, 400), phi=st.floats(0, 0.499))
-def test_the_bound_on_the_vote_is_never_below_the_exact_failure(J, phi):
+def test_the_bound_on_the_vote_is_never_below_the_exact_failure_and_one_for_coin_tosses(J, phi):
     exact = binom.sf(np.ceil(J / 2) - 1, J, phi)
     assert theory.vote_failure_exact(J, phi) == pytest.approx(exact, abs=1e-12)
     assert exact <= theory.vote_failure(J, phi) + 1e-12
+    assert theory.vote_failure(J, 0.5) == theory.vote_failure(J, 0.9) == 1.0
 
 
 @given(phi=st.floats(0, 0.49), failure=st.floats(1e-9, 0.9))
@@ -238,11 +204,6 @@ def test_votes_needed_is_enough_and_one_fewer_is_not(phi, failure):
     J = theory.votes_needed(phi, failure)
     assert theory.vote_failure(J, phi) <= failure * (1 + 1e-9)
     assert J == 1 or theory.vote_failure(J - 1, phi) > failure * (1 - 1e-9)
-
-
-def test_for_a_vote_of_coin_tosses_the_bound_is_one():
-    assert theory.vote_failure(10_001, 0.5) == 1.0
-    assert theory.vote_failure(10, 0.9) == 1.0
 
 
 BAD = [
@@ -257,6 +218,7 @@ BAD = [
     (theory.smallest_size, dict(r=10, rho=1.0), "rho must be at least 0 and less than 1"),
     (theory.generalisation_bound, dict(n=5, **FORMULA | {"delta": 0.5}), "delta must be more than 0"),
     (theory.generalisation_bound, dict(n=5, **FORMULA | {"margin": 0}), "margin must be more than 0 and"),
+    (theory.regular_size, dict(theta=0.1, **FORMULA | {"margin": 1e-9}), "larger margin"),
     (theory.epsilon_if_regular, dict(theta=0.5, s=5, r=4, R=1, margin=1, c=1), "theta must be at least 0"),
     (theory.phi, dict(epsilon=0.1, eta=0.1, delta=0.6, error_rate=0), "delta must be at least 0"),
     (theory.phi, dict(epsilon=0.1, eta=1.1, delta=0.1, error_rate=0), "eta must be at least 0 and at most 1"),
