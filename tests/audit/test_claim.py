@@ -21,7 +21,7 @@ def test_a_repr_has_the_numbers_and_no_rows(seed):
     assert str(claim).startswith("You checked 50 labels")
 
 
-def test_clean_labels_stay(seed):
+def test_clean_labels_stay_and_the_claim_says_so(seed):
     ranking, _ = make_suspicious(seed)
     audit = audited(ranking, ranking.given)
     assert np.array_equal(audit.labels, ranking.given)

@@ -11,17 +11,18 @@ from subsvms.exceptions import InputError
 
 
 @pytest.mark.parametrize(
-    "given, suggested, quality, message",
+    "change, message",
     [
-        (["a", "b"], ["b", "b"], [1, 2], "row 1 has 'b' twice"),
-        (["a", "b"], ["b"], [1, 2], "equal lengths"),
-        (["a", "b"], ["b", "a"], [1, np.nan], "one finite number"),
-        (["a", None], ["b", "a"], [1, 2], "contains NaN, None"),
+        ({"suggested": ["b", "b"]}, "row 1 has 'b' twice"),
+        ({"suggested": ["b"]}, "equal lengths"),
+        ({"quality": [1, np.nan]}, "one finite number"),
+        ({"given": ["a", None]}, "contains NaN, None"),
+        ({"contradicted": [0, 1]}, "contradicted must hold True or False"),
     ],
 )
-def test_a_ranking_is_checked(given, suggested, quality, message):
+def test_a_ranking_is_checked(change, message):
     with pytest.raises(InputError, match=message):
-        Ranking.make(given, suggested, quality)
+        Ranking.make(**{"given": ["a", "b"], "suggested": ["b", "a"], "quality": [1, 2]} | change)
 
 
 @pytest.mark.parametrize("repeat", [False, True])
@@ -38,10 +39,6 @@ def test_a_saved_audit_goes_on_as_if_nothing_had_happened(seed, repeat):
             audit = Audit.load(json.loads(json.dumps(audit.state)), ranking)
     assert audit.state == whole.state and np.array_equal(audit.labels, whole.labels)
     assert str(audit.claim) == str(whole.claim)
-
-
-def load_with(audit, ranking, **parts):
-    return Audit.load(audit.state | parts, ranking)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +60,7 @@ def load_with(audit, ranking, **parts):
 def test_a_forged_state_is_refused_in_one_sentence(parts, message):
     ranking, _ = make_suspicious(0)
     with pytest.raises(InputError, match=message) as caught:
-        load_with(Audit(ranking), ranking, **parts)
+        Audit.load(Audit(ranking).state | parts, ranking)
     assert str(caught.value).count(". ") == 0
 
 
@@ -79,12 +76,12 @@ def test_answers_that_were_not_asked_are_refused():
             audit.answer(row, label)
     audit.answer(np.int64(row), np.int64(truth[row]))
     state = audit.state
-    with pytest.raises(InputError, match="Answer 2 of the audit is about row .*, which was not asked then"):
-        Audit.load(state | {"answers": state["answers"] * 2}, ranking)
-    with pytest.raises(InputError, match="must be a class from 0 to 1 or None; got 2"):
-        Audit.load(state | {"answers": [[row, 2]]}, ranking)
-    with pytest.raises(InputError, match="must be a dictionary; got list"):
-        Audit.load([state], ranking)
-    done = audited(ranking, truth)
+    for forged, message in [
+        (state | {"answers": state["answers"] * 2}, "Answer 2 of the audit .*, which was not asked then"),
+        (state | {"answers": [[row, 2]]}, "must be a class from 0 to 1 or None; got 2"),
+        ([state], "must be a dictionary; got list"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            Audit.load(forged, ranking)
     with pytest.raises(InputError, match="The audit is finished"):
-        done.answer(row, 0)
+        audited(ranking, truth).answer(row, 0)

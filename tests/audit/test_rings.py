@@ -65,9 +65,7 @@ def test_more_hits_never_prevent_a_pass(N, seed):
     reached = np.zeros(len(passed), dtype=bool)
     reached[0] = True
     for t in range(1, len(passed)):
-        reached = (reached | np.roll(reached, 1) & (np.arange(len(reached)) > 0)) & (
-            np.arange(len(reached)) <= t
-        )
+        reached[1 : t + 1] |= reached[:t].copy()
         hits = np.flatnonzero(reached)
         assert np.all(np.diff(passed[t, hits].astype(int)) >= 0)
         reached &= ~passed[t]

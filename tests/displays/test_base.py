@@ -47,13 +47,9 @@ def test_a_display_draws_on_the_axes_it_is_given(display, data, request):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-def test_without_axes_a_display_opens_one_figure(display, cancer):
-    drawn = display.from_estimator(cancer)
+def test_without_axes_a_display_opens_one_figure_and_draws_within_it(display, blobs, assert_within_the_page):
+    drawn = display.from_estimator(blobs)
     assert plt.get_fignums() == [drawn.figure_.number]
+    assert_within_the_page(drawn.figure_)
     assert drawn.plot() is drawn  # again, in another figure
     assert len(plt.get_fignums()) == 2
-
-
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_everything_drawn_lies_within_the_figure(display, blobs, assert_within_the_page):
-    assert_within_the_page(display.from_estimator(blobs).figure_)

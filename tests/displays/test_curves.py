@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from numpy.testing import assert_array_equal
 
 from subsvms.certificates import certified_curve
@@ -21,15 +20,12 @@ def test_the_curve_shows_the_share_of_rows_that_withstand_each_number_of_changes
     assert display.line_.get_drawstyle() == "steps-mid"
 
 
-def test_the_curve_can_end_at_a_given_number_of_changes():
+def test_the_curve_can_end_at_a_given_number_of_changes_and_falls_at_once_without_certificates():
     display = CertifiedCurveDisplay.from_predictions([0, 2, 5], max_changes=3)
     expected = certified_curve([0, 2, 5], 3)
     assert_array_equal(display.n_changes, expected.n_changes)
     assert_array_equal(display.share, expected.share)
     assert display.ax_.get_legend() is None
-
-
-def test_without_certificates_the_curve_falls_at_once():
     display = CertifiedCurveDisplay.from_predictions([0, 0])
     assert_array_equal(display.share, [1, 0])
     assert display.ax_.get_xlim() == (0, 1)
@@ -42,11 +38,6 @@ def test_several_curves_share_their_axes():
     assert second.line_.get_linewidth() == 4
     assert first.ax_.get_xlim() == (0, 10)
     assert [text.get_text() for text in first.ax_.get_legend().get_texts()] == ["first", "second"]
-
-
-def test_without_rows_there_is_no_curve():
-    with pytest.raises(ValueError, match="at least one row"):
-        CertifiedCurveDisplay.from_predictions([])
 
 
 def test_the_display_draws_the_curve_its_band_and_the_threshold():

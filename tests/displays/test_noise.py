@@ -37,20 +37,20 @@ def test_the_matrix_of_known_labels_agrees_with_scikit_learn(n_classes, assert_w
     assert max(text.get_window_extent(renderer).width for text in display.text_.flat) < width
 
 
-def test_rows_that_lack_a_label_are_not_counted():
+def test_rows_that_lack_a_label_are_not_counted_and_a_class_without_rows_has_zeros():
     display = NoiseMatrixDisplay.from_predictions(["a", "a", "b", None], ["a", None, "a", "b"])
     assert_array_equal(display.classes, ["a", "b"])
     assert_array_equal(display.matrix, [[1, 0], [1, 0]])
     assert display.error_rate == 0.5
-
-
-def test_a_class_without_rows_has_a_row_of_zeros():
     display = NoiseMatrixDisplay.from_predictions([0, 0, 1], [0, 2, 1])
     assert_array_equal(display.matrix[2], [0, 0, 0])
 
 
 @pytest.mark.parametrize("cmap", ["Blues", "viridis", "Greys"])
 def test_the_numbers_contrast_with_their_cells(cmap):
+    assert _luminance((0, 0, 0, 1)) == 0
+    assert _luminance((1, 1, 1, 1)) == pytest.approx(1)
+    assert _luminance((1, 0, 0, 1)) == pytest.approx(0.2126)
     matrix = np.linspace(0, 1, 49).reshape(7, 7)
     display = NoiseMatrixDisplay(matrix, np.arange(7)).plot(cmap=cmap)
     for cell, text in np.ndenumerate(display.text_):
@@ -59,16 +59,12 @@ def test_the_numbers_contrast_with_their_cells(cmap):
         assert (light + 0.05) / (dark + 0.05) > 4.5  # WCAG 2.1, level AA
 
 
-def test_luminance_follows_the_standard():
-    assert _luminance((0, 0, 0, 1)) == 0
-    assert _luminance((1, 1, 1, 1)) == pytest.approx(1)
-    assert _luminance((1, 0, 0, 1)) == pytest.approx(0.2126)
-
-
-def test_many_classes_are_drawn_without_numbers():
+def test_many_classes_are_drawn_without_numbers_and_other_shapes_refused():
     assert NoiseMatrixDisplay(np.eye(21), np.arange(21)).plot().text_ is None
     assert NoiseMatrixDisplay(np.eye(21), np.arange(21)).plot(include_values=True).text_ is not None
     assert NoiseMatrixDisplay(np.eye(3), np.arange(3)).plot(include_values=False).text_ is None
+    with pytest.raises(ValueError, match="a row and a column for each of 3 classes"):
+        NoiseMatrixDisplay(np.eye(2), np.arange(3)).plot()
 
 
 def test_the_options_of_the_matrix_are_used():
@@ -80,8 +76,3 @@ def test_the_options_of_the_matrix_are_used():
     assert first.get_text().endswith("…") and first.get_rotation() == 45
     display.plot(xticks_rotation="vertical")
     assert display.ax_.get_xticklabels()[0].get_rotation() == 90
-
-
-def test_a_matrix_of_another_shape_is_refused():
-    with pytest.raises(ValueError, match="a row and a column for each of 3 classes"):
-        NoiseMatrixDisplay(np.eye(2), np.arange(3)).plot()

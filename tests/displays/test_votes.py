@@ -42,16 +42,12 @@ def test_the_histograms_count_every_judged_row(cancer):
         assert f"flagged {word} {display.thresholds[side]:.2f}: {n_flagged} rows" in texts
 
 
-def test_the_legend_lies_above_the_rows(blobs):
-    display = VotesDisplay.from_estimator(blobs)
+def test_with_several_classes_one_is_drawn_against_the_others_below_the_legend(blobs):
+    correction = blobs.correction_
+    display = VotesDisplay.from_estimator(blobs, class_number=2)
     display.figure_.canvas.draw()
     highest = max(bars.get_window_extent().y1 for bars in display.histograms_)
     assert display.legend_.get_window_extent().y0 > highest
-
-
-def test_with_several_classes_one_is_drawn_against_the_others(blobs):
-    correction = blobs.correction_
-    display = VotesDisplay.from_estimator(blobs, class_number=2)
     assert {"labelled another class", "labelled 2", "neither for nor against"} <= set(legend_texts(display))
     moved = np.where(correction.flagged, correction.judgement.suggested, correction.given)
     concerned = correction.flagged & ((correction.given == 2) | (moved == 2))
@@ -90,16 +86,15 @@ def test_rows_without_label_or_voters_are_left_out():
     assert legend_texts(display).count("none flagged") == 2
 
 
-def test_without_proposed_labels_the_legend_does_not_mention_flags():
+def test_thresholds_and_options_can_be_given_by_hand_and_without_them_no_flags_are_mentioned():
+    display = VotesDisplay([-0.5, 0.5], [0, 1], ["a", "b"], thresholds=(0.3, np.nan))
+    display.plot(hist_kw={"log": True}, line_kw={"linewidth": 5})
+    assert display.ax_.get_yscale() == "log"
+    assert display.lines_[0].get_xdata()[0] == 0.3 and display.lines_[0].get_linewidth() == 5
+    assert display.lines_[1] is None and "flagged above 0.30" in legend_texts(display)
     display = VotesDisplay.from_predictions([-0.5, 0.5], ["a", "b"])
     assert display.thresholds is None and display.flagged is None
     assert legend_texts(display) == ["labelled 'a'", "majority, about 0", "labelled 'b'"]
-
-
-def test_thresholds_can_be_given_by_hand():
-    display = VotesDisplay([-0.5, 0.5], [0, 1], ["a", "b"], thresholds=(0.3, np.nan)).plot()
-    assert display.lines_[0].get_xdata()[0] == 0.3 and display.lines_[1] is None
-    assert "flagged above 0.30" in legend_texts(display)
 
 
 @pytest.mark.parametrize("given", [[0, 0], [1, 1], [-1, -1]])
@@ -110,13 +105,6 @@ def test_a_label_without_rows_can_be_drawn(given, density):
     assert display.ax_.get_ylabel() == ("density" if density else "rows")
 
 
-def test_the_options_of_the_votes_are_used():
-    display = VotesDisplay([-0.5, 0.5], [0, 1], ["a", "b"], thresholds=(0.3, -0.3))
-    display.plot(hist_kw={"log": True}, line_kw={"linewidth": 5})
-    assert display.ax_.get_yscale() == "log"
-    assert display.lines_[1].get_linewidth() == 5
-
-
 @pytest.mark.parametrize("class_number", [-1, 2])
 def test_a_class_that_does_not_exist_is_refused(class_number, cancer):
     with pytest.raises(ValueError, match="class_number must lie between 0 and 1"):
@@ -125,7 +113,7 @@ def test_a_class_that_does_not_exist_is_refused(class_number, cancer):
         VotesDisplay.from_predictions([0.1, 0.2], ["a", "b"], class_number=class_number)
 
 
-def test_thresholds_lie_halfway_between_rows_and_swap_with_the_classes():
+def test_thresholds_lie_halfway_between_rows_swap_with_the_classes_and_do_not_lie_on_a_row():
     rng = np.random.default_rng(0)
     u, own = rng.uniform(-1, 1, 100), rng.random(100) < 0.5
     flagged = np.where(own, u < -0.4, u > 0.2)
@@ -133,9 +121,6 @@ def test_thresholds_lie_halfway_between_rows_and_swap_with_the_classes():
     assert above == (u[~own & flagged].min() + u[~own & ~flagged].max()) / 2
     assert below == (u[own & flagged].max() + u[own & ~flagged].min()) / 2
     assert_allclose(find_thresholds(-u, ~own, flagged), [-below, -above])
-
-
-def test_equal_values_on_both_sides_have_no_threshold():
     u, own = np.array([0.1, 0.5, 0.5]), np.zeros(3, dtype=bool)
-    assert np.isnan(find_thresholds(u, own, np.array([False, False, True]))).all()
-    assert np.isnan(find_thresholds(u, own, np.ones(3, dtype=bool))).all()
+    for flagged in ([False, False, True], [True, True, True]):
+        assert np.isnan(find_thresholds(u, own, np.array(flagged))).all()
