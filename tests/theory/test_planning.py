@@ -2,6 +2,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import minmax_scale
 
@@ -11,7 +12,7 @@ from subsvms.datasets import make_separable_gaussians
 from subsvms.ensemble._sampling import draw_subsets
 from subsvms.ensemble._votes import Votes
 from subsvms.theory import _planning as planning
-from subsvms.theory import plan
+from subsvms.theory import estimate_regularity, plan
 from subsvms.theory._bounds import smallest_size, vote_failure, votes_needed
 from subsvms.theory._planning import expect_seconds
 
