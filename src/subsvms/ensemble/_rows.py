@@ -79,7 +79,7 @@ def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
     picked.eliminate_zeros()
     np.clip(picked.data, -HUGE, HUGE, out=picked.data)
     n_values = X.shape[0] * X.shape[1]
-    full = 0 < FULL * n_values <= np.count_nonzero(X.data if sparse.issparse(X) else X)
+    full = bool(0 < FULL * n_values <= np.count_nonzero(X.data if sparse.issparse(X) else X))  # for JSON
     features = np.arange(X.shape[1]) if full else find_stored(picked.indices, X.shape[1])
     n_columns = len(features)
     counts = np.diff(picked.indptr)
