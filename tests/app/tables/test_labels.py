@@ -95,12 +95,12 @@ def test_classes_stay_what_they_are_as_an_array_and_in_arrow():
 
 
 def test_labels_that_differ_in_case_or_space_stop_with_both_ways_out(tmp_path):
+    for merge in (None, True, False):
+        read = read_table(write(tmp_path, "a,label\n1,no\n2,No sir\n"), "label", merge_labels=merge)
+        assert read.classes == ["No sir", "no"] and read.notes == () and read.written_labels is None
     said = assert_refused("in several spellings", read_table, write(tmp_path, SPELLED), "label")
-    assert said.startswith("The label column 'label' of ") and said.endswith(
-        "t.csv' has 2 labels in several spellings, 'no' (5 rows), 'no ' (2) and 'NO' (1); 'yes' (4 rows) and "
-        "' Yes' (1): read them as one class with merge_labels=True, or as different ones with "
-        "merge_labels=False."
-    )
+    assert "2 labels in several spellings, 'no' (5 rows), 'no ' (2) and 'NO' (1); 'yes' (4 rows) and" in said
+    assert said.endswith("as one class with merge_labels=True, or as different ones with merge_labels=False.")
 
 
 def test_merged_labels_have_the_most_frequent_spelling_and_are_written_so(tmp_path):
@@ -117,12 +117,6 @@ def test_merged_labels_have_the_most_frequent_spelling_and_are_written_so(tmp_pa
     assert lines[0] == "a,label,given" and lines[8] == "1,no,NO" and lines[13] == '1,yes," Yes"'
     last = keep_rows(read, np.arange(13) == 12)
     assert last.labels.tolist() == ["yes"] and last.as_written.tolist() == [" Yes"]
-
-
-def test_one_spelling_needs_no_merging(tmp_path):
-    for merge in (None, True, False):
-        read = read_table(write(tmp_path, "a,label\n1,no\n2,No sir\n"), "label", merge_labels=merge)
-        assert read.classes == ["No sir", "no"] and read.notes == () and read.written_labels is None
 
 
 def test_what_counts_as_another_spelling():
