@@ -23,18 +23,13 @@ def test_a_few_words_among_numbers_get_a_note(tmp_path):
 def test_constant_columns_and_identifiers_are_dropped_with_a_note(tmp_path):
     rng = np.random.default_rng(0)
     cells = {
-        "": np.arange(N),
-        "constant": ["x"] * N,
-        "nothing": [""] * N,
-        "code": [f"k{i:05}" for i in rng.permutation(N)],
-        "person": [f"Anna {i}" for i in range(N)],
-        "shuffled": rng.permutation(N) + 1000,
-        "rising": np.cumsum(rng.integers(1, 9, N)),
-        "customerId": rng.choice(10**8, N, replace=False),
-        "income": rng.choice(10**8, N, replace=False),
+        "": np.arange(N), "constant": ["x"] * N, "nothing": [""] * N,
+        "code": [f"k{i:05}" for i in rng.permutation(N)], "person": [f"Anna {i}" for i in range(N)],
+        "shuffled": rng.permutation(N) + 1000, "rising": np.cumsum(rng.integers(1, 9, N)),
+        "customerId": rng.choice(10**8, N, replace=False), "income": rng.choice(10**8, N, replace=False),
         "price": np.sort(rng.choice(10**6, N, replace=False)),  # the table is sorted by it
         "weight": np.arange(N) + 0.5,
-    }
+    }  # fmt: skip
     table = make_table(tmp_path, **cells)
     made = make_features(table)
     assert set(made.sources) == {"income", "price", "weight"}
@@ -125,19 +120,13 @@ def list_names(lines):
 def test_every_column_but_the_label_is_named_once(table):
     made = make_features(table, exclude=["who", "note"])
     found = describe_columns(made, by=["who"])
+    left_out = {"constant": "land", "identifier": "id", "leak": "code", "asked": "note", "by": "who"}
     assert list_names(found) == {
-        USES["number"]: ["size"],
-        ("Categories", "a feature for each category"): ["colour"],
+        USES["number"]: ["size"], ("Categories", "a feature for each category"): ["colour"],
         ("Text", "groups of 3 and 4 letters, condensed to at most 30 features"): ["place"],
         ("Dates", "the time as a number, and the parts of the calendar"): ["day"],
-        (None, LEFT_OUT["constant"]): ["land"],
-        (None, LEFT_OUT["identifier"]): ["id"],
-        (None, LEFT_OUT["leak"]): ["code"],
-        (None, LEFT_OUT["asked"]): ["note"],
-        (None, LEFT_OUT["by"]): ["who"],
-    }
-    n_features = sum(count for line in found for _, count in line["columns"])
-    assert n_features == made.X.shape[1]
+    } | {(None, LEFT_OUT[why]): [name] for why, name in left_out.items()}  # fmt: skip
+    assert sum(count for line in found for _, count in line["columns"]) == made.X.shape[1]
     names = [name for line in found for name, _ in line["columns"]]
     assert sorted(names) == sorted(set(table.columns.column_names) - {"y"})
 

@@ -59,13 +59,6 @@ def test_labels_of_every_type_are_changed_in_that_type(tmp_path, array, labels):
     assert str(column[2]) == str(array[2])  # NaN stays NaN
 
 
-def test_arrow_streams_are_read(tmp_path):
-    columns = pa.table({"y": ["a", "b"], "n": [1, 2]})
-    with pa.ipc.new_stream(tmp_path / "t.arrow", columns.schema) as sink:
-        sink.write_table(columns)
-    assert read_table(tmp_path / "t.arrow", "y").columns.equals(columns)
-
-
 def test_a_damaged_file_is_refused(tmp_path):
     for name, data in {"t.parquet": GOOD, "t.feather": GOOD, "t.arrow": "ARROW1 nonsense"}.items():
         assert_refused("is damaged or not a ", read_table, write(tmp_path, data, name), "label")

@@ -1,7 +1,4 @@
-"""A SQLite database is read by a query that can do nothing else, and comes back as Parquet.
-
-The answer of any database is read by its address, which nothing shows or keeps.
-"""
+"""SQLite is read by a query that can do nothing else; other databases by an address that nothing shows."""
 
 import json
 import os
@@ -220,7 +217,6 @@ def make_table(address):
 
 @pytest.fixture(params=["sqlite", "duckdb", *SERVERS])
 def address(request, tmp_path):
-    """A file with a name that addresses quote, or a server that SUBSVMS_DATABASES names."""
     found = request.param
     if found == "duckdb":
         pytest.importorskip("duckdb_engine")

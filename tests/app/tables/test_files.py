@@ -1,7 +1,4 @@
-"""Files are found, read and written, or one sentence says why not and what to do.
-
-Compressed files are read unless they are damaged or too large for the memory.
-"""
+"""Files, also compressed ones, are read and written, or one sentence says why not and what to do."""
 
 import errno
 import gzip
@@ -48,11 +45,6 @@ def test_a_file_that_cannot_be_read_is_reported_with_the_reason(tmp_path, monkey
     monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
     message = f"{str(path)!r} could not be read (Permission denied): check its permissions"
     assert_refused(message, read_table, path, "label")
-
-
-def test_empty_standard_input_is_refused(monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    assert_refused("Standard input is empty: it must hold a table.", read_table, "-", "label")
 
 
 def test_a_place_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
@@ -143,7 +135,9 @@ def test_a_file_that_decompresses_to_more_than_the_memory_holds_is_refused(tmp_p
     assert len(read_table(path, None)) == 2000
 
 
-def test_what_never_ends_is_not_read_to_the_end(monkeypatch):
+def test_what_never_ends_is_not_read_to_the_end_and_what_is_empty_is_refused(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert_refused("Standard input is empty: it must hold a table.", read_table, "-", "label")
     monkeypatch.setattr(files, "measure_free_memory", lambda: 1e8)
     message = "'/dev/zero' holds more than 0.025 GB of data"
     assert_refused(message, read_table, "/dev/zero", None, format="csv")

@@ -1,7 +1,4 @@
-"""JSON Lines become typed columns, and stay as they were around the label.
-
-JSON arrays of objects are read as JSON Lines are, and written back with only the labels changed.
-"""
+"""JSON Lines and arrays of objects become typed columns, and stay as they were around the label."""
 
 import json
 
@@ -64,10 +61,7 @@ def test_lines_stay_as_they_were_around_the_label(tmp_path):
     }.items():
         changed = changed.replace(old, new)
     assert (tmp_path / "new.jsonl").read_text(encoding="utf-8") == changed
-
-
-def test_lines_without_a_label_column_get_new_entries_at_the_end():
-    _, text = parse(read_lines, b'{"a": [1]}\n{ }')
+    _, text = parse(read_lines, b'{"a": [1]}\n{ }')  # without a label column
     assert text.replace_labels([None] * 2, [None] * 2, {"p": [1, 2]}) == b'{"a": [1], "p": 1}\n{"p": 2 }'
 
 
@@ -105,8 +99,7 @@ def test_new_labels_change_nothing_else_in_any_object(rows):
         ('{"label": ' + "1" * 5000 + "}", "(it holds a number of more than 4,300 digits)"),
         ('{"label": 1, "a\\ud800": 2}', r"has a key 'a\ud800', which is not valid Unicode: rename it."),
         ('{"label": "\\udc00"}', r"has the label '\udc00', which is not valid Unicode: rename it."),
-        ('{"label": 9223372036854775808}',
-         "has the label 9223372036854775808, which is not a 64-bit number: rename"),
+        ('{"label": 9223372036854775808}', "has the label 9223372036854775808, which is not a 64-bit number"),
         ('{"label": 1}\n{"label": "1"}', "has numbers and text in its label column 'label'"),
         ("{}\n{}", "has no column 'label': it has no columns."),
     ],
@@ -159,16 +152,12 @@ def test_columns_are_those_of_json_lines(rows, indent, ascii):
     assert [json.loads(cell) for cell in text.cells] == json.loads(array)
 
 
-def test_a_table_of_another_format_is_written_as_an_array(tmp_path):
+def test_a_table_of_another_format_is_written_as_an_array_and_lines_stay_lines(tmp_path):
     read = read_table(write(tmp_path, "a,label\n1,x\n,y\n"), "label")
     write_table(read, tmp_path / "t.json", ["y", "y"])
     wanted = [{"a": "1", "label": "y"}, {"a": None, "label": "y"}]
     assert json.loads((tmp_path / "t.json").read_text()) == wanted
-    again = read_table(tmp_path / "t.json", None)
-    assert again.columns["a"].to_pylist() == ["1", None]
-
-
-def test_json_lines_with_this_suffix_stay_lines(tmp_path):
+    assert read_table(tmp_path / "t.json", None).columns["a"].to_pylist() == ["1", None]
     path = write(tmp_path, '{"label": "x"}\n{"label": "y"}\n', "t.json")
     read = read_table(path, "label")
     write_table(read, tmp_path / "new.json", ["y", "y"])

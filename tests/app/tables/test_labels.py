@@ -1,7 +1,4 @@
-"""Labels of every type become classes, or a sentence says why they cannot.
-
-Labels in several spellings, and numbers that are no classes, stop a run until that is settled.
-"""
+"""Labels of every type become classes, or a sentence says why they cannot, or asks whether they should."""
 
 import numpy as np
 import pyarrow as pa

@@ -41,8 +41,6 @@ def test_large_whole_numbers_stay_apart_that_are_the_same_as_floats(tmp_path):
         ("1 1:2\n\n0 2:1 1:2\n", "line 3 cannot be read"),
         ("1 1:2\n0 1:nan\n", "line 2 holds nan"),
         ("1 1:2\n0 2147483647:1\n", "line 2 has the index '2147483647', but indices go up to 2147483646"),
-        ("1 1:2\n0 1:1 " + "9" * 19 + ":1\n",
-         "line 2 has the index '9999999999999999999', but indices go up to"),
         ("1 1:2\n0 1:1 " + "9" * 5000 + ":1\n", "line 2 has the index '9999"),
         ("1 1:2\n0 2:1 00000000001:1\n", "line 2 cannot be read"),
         ("0 2:1\n" * 70 + "0 2:1 1:1\n" * 2 + "1 1:2\n" * 99, "line 71 cannot be read"),

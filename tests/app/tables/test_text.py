@@ -1,7 +1,4 @@
-"""Rows are removed from text, and every other byte stays as it was.
-
-Text files keep their encoding, or one sentence says why it cannot be used.
-"""
+"""Rows are removed from text, and every other byte and its encoding stay, or one sentence says why not."""
 
 import os
 from encodings.aliases import aliases
@@ -49,9 +46,6 @@ def test_labels_are_replaced_in_the_right_places_afterwards(tmp_path):
     fewer = keep_rows(read_table(path, "y"), np.array([False, True, False, True]))
     write_table(fewer, tmp_path / "new.csv", ["maybe", "yes"], {"given": fewer.labels})
     assert (tmp_path / "new.csv").read_text() == "y,given,a\nmaybe,yes,2\nyes,yes,4\n"
-
-
-def test_typed_tables_lose_the_same_rows(tmp_path):
     parquet.write_table(pa.table({"y": [0, 1, 0], "a": [1.0, 2.0, 3.0]}), tmp_path / "t.parquet")
     fewer = keep_rows(read_table(tmp_path / "t.parquet", "y"), np.array([True, True, False]))
     write_table(fewer, tmp_path / "new.parquet")
