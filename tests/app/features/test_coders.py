@@ -78,12 +78,10 @@ def test_features_are_those_of_skrub(seed):
     rng = np.random.default_rng(seed)
     columns, new = draw_columns(rng, 120), draw_columns(rng, 40)
     strange = {
-        "categories": ["mauve", None, "red", "RED"],
-        "words": ["good vu", "", None, "never seen"],
-        "letters": ["a b", "zzz", None, "ab ab"],
-        "alphabet": ["α β", "zzz", None, "ω"],
+        "categories": ["mauve", None, "red", "RED"], "words": ["good vu", "", None, "never seen"],
+        "letters": ["a b", "zzz", None, "ab ab"], "alphabet": ["α β", "zzz", None, "ω"],
         "text": [None, "déjà vu " * 90, "\t\n", "日本"],
-    }
+    }  # fmt: skip
     strange = {kind: np.array(values, dtype=object) for kind, values in strange.items()}
     dates = np.array(["NaT", "1850-01-01", "2020-02-29T23:00", "2500-12-31"], "datetime64[us]")
     tables = (columns, new, strange | {"days": dates, "moments": dates})
@@ -114,8 +112,7 @@ def test_a_coder_is_chosen_by_the_values(learned):
     assert [len(coder.names) for coder in letters] == [COMPONENTS, 4, COMPONENTS, COMPONENTS]
     assert letters[-1].names[7] == "07"
     assert (days, moments) == (Calendar("day"), Calendar("hour"))
-    nothing = np.array([None, None], dtype=object)
-    assert learn_coder(nothing) == Categories(())
+    assert learn_coder(np.array([None, None], dtype=object)) == Categories(())
 
 
 def test_a_row_is_encoded_alike_alone_among_others_and_after_a_model_is_saved(learned):

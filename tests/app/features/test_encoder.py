@@ -29,8 +29,7 @@ def read_text(folder, *lines):
 
 def test_every_kind_of_column_becomes_features(mixed):
     made = mixed[1]
-    assert made.X.dtype == np.float64 and made.X.shape == (N, len(made.names))
-    assert np.isfinite(made.X).all()
+    assert made.X.dtype == np.float64 and made.X.shape == (N, len(made.names)) and np.isfinite(made.X).all()
     assert set(made.sources) == {"size", "colour", "flag", "day", "review"}
     assert {"size", "colour=missing", "colour=red", "flag=true", "day", "day year"} <= set(made.names)
     assert made.sources.count("review") == COMPONENTS and made.notes == ()
@@ -78,8 +77,7 @@ def test_numbers_have_a_range_of_about_one_whatever_their_unit(tmp_path, seed):
     cells["outlier"] = np.where(np.arange(N) == 7, 1e12, rng.normal(size=N))
     cells["mostly zero"] = np.where(rng.random(N) < 0.03, rng.uniform(1, 2, N), 0)
     X = make_features(make_table(tmp_path, **cells)).X
-    assert X.shape == (N, 5)
-    assert np.abs(X).max() <= 1.0
+    assert X.shape == (N, 5) and np.abs(X).max() <= 1.0
     spread = np.subtract(*np.percentile(X[:, :4], (95, 5), axis=0))
     np.testing.assert_allclose(spread, 1.0, atol=0.05)  # clipping shortens skewed columns a little
     assert np.ptp(X[:, 4]) > 0.5

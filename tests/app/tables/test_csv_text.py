@@ -46,9 +46,8 @@ def test_every_cell_is_read_as_the_text_it_is(tmp_path):
     read = read_table(write(tmp_path, NASTY["quotes"]), "label")
     assert read.columns["a"].to_pylist() == ['say "hi", you', "", None, "xy", '5" pipe']
     assert read.labels.tolist() == ["a", "b", "b", "a", "a"]
-    read = read_table(write(tmp_path, NASTY["codes, spaces, signs"]), "label")
-    assert read.columns.to_pydict()["id"] == ["007", "08", "09"]
-    assert read.columns.to_pydict()["z"] == [" x", "-", "@a"]
+    found = read_table(write(tmp_path, NASTY["codes, spaces, signs"]), "label").columns.to_pydict()
+    assert found["id"] == ["007", "08", "09"] and found["z"] == [" x", "-", "@a"]
 
 
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\x00\ufeff"), max_size=6)
@@ -100,12 +99,9 @@ def test_tsv_and_csv_are_converted_into_each_other(tmp_path):
     assert (tmp_path / "out.tsv").read_text() == 'a\tlabel\nx;1\tu\n"\t"\tv\n'
     write_table(read_table(tmp_path / "out.tsv", "label"), tmp_path / "back.csv")
     assert (tmp_path / "back.csv").read_text() == 'a,label\nx;1,u\n"\t",v\n'
-
-
-def test_removing_a_label_leaves_a_row_that_is_still_a_row(tmp_path):
     read = read_table(write(tmp_path, "label\nx\ny\n"), "label")
-    write_table(read, tmp_path / "out.csv", [None, "y"])
-    assert read_table(tmp_path / "out.csv", None).columns.to_pydict() == {"label": ["", "y"]}
+    write_table(read, tmp_path / "one.csv", [None, "y"])  # a row that is still a row
+    assert read_table(tmp_path / "one.csv", None).columns.to_pydict() == {"label": ["", "y"]}
 
 
 def test_very_long_cells_survive():

@@ -22,11 +22,8 @@ def test_an_entry_names_functions_that_exist_and_is_in_the_documentation(one):
 
 
 def test_an_unknown_format_is_refused(tmp_path):
-    for format, message in {
-        "cvs": f"format must be one of {', '.join(FORMATS)}; got 'cvs'; did you mean 'csv'?",
-        "excel!": "got 'excel!'.",
-    }.items():
-        assert_refused(message, read_table, write(tmp_path, GOOD), "label", format=format)
+    message = f"format must be one of {', '.join(FORMATS)}; got 'cvs'; did you mean 'csv'?"
+    assert_refused(message, read_table, write(tmp_path, GOOD), "label", format="cvs")
 
 
 def test_formats_are_recognised_by_their_content():

@@ -49,7 +49,6 @@ def test_labels_keep_their_text_and_missing_ones_are_not_a_class(tmp_path):
     assert read.missing.tolist() == [False] * 2 + [True] * 5
     write_table(read, tmp_path / "out.csv", ["1", "1", "01", None, None, None, None])
     assert (tmp_path / "out.csv").read_text() == 'a,label\n1,1\n2,1\n3,01\n4,"  "\n5,""\n6,NA\n7,?\n'
-    assert repr(read).endswith("7 rows, label 'label' of 2 classes, 5 missing)")
 
 
 def test_a_mark_among_words_may_be_a_class_and_gets_a_note(tmp_path):

@@ -21,12 +21,9 @@ def test_libsvm_text_keeps_everything_but_its_labels(tmp_path):
     assert (again.matrix != read.matrix).nnz == 0
 
 
-def test_libsvm_text_is_recognised_without_a_suffix(tmp_path):
+def test_a_suffix_is_not_needed_and_large_whole_numbers_stay_apart(tmp_path):
     assert read_table(write(tmp_path, "1 1:2\n0 qid:3 1:3\n", "a1a"), "label").format == "svmlight"
     assert read_table(write(tmp_path, "spam 0:1\nham 0:2\n", "a1a.t"), "label").classes == ["ham", "spam"]
-
-
-def test_large_whole_numbers_stay_apart_that_are_the_same_as_floats(tmp_path):
     labels = [str(2**63), f"+{2**63}", str(2**63 + 1)]
     text = "".join(f"{label} 1:2\n" for label in labels)
     read = read_table(write(tmp_path, text, "t.svm"), "label")

@@ -67,7 +67,6 @@ def test_a_label_in_an_empty_cell_at_the_end_of_its_row_is_written(tmp_path, end
     change_part(path, SHEET, lambda text: re.sub('<c r="A4".*?</row>', empty, text))
     write_table(read_table(path, "label"), tmp_path / "new.xlsx", ["yes", "yes", "no"])
     assert load(tmp_path / "new.xlsx") == [["n", "label"], [1, "yes"], [2, "yes"], [3, "no"]]
-    assert len(read_table(tmp_path / "new.xlsx", "label")) == 3
 
 
 def test_empty_cells_where_new_columns_go_are_replaced(tmp_path):

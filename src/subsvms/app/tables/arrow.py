@@ -92,8 +92,7 @@ def _read_file(content):
 def open_for_arrow(data: bytes | memoryview) -> Any:
     """Return a copy of bytes that Arrow can read with threads, as a pyarrow.BufferReader.
 
-    A thread of Arrow may be the last to drop what it has read, while Python ends. If that were memory of
-    Python's, the process would be aborted (or hang); the copy is in Arrow's own.
+    A thread of Arrow may drop it last, while Python ends: memory of Python's would abort the process.
     """
     import pyarrow as pa
 

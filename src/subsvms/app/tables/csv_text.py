@@ -6,8 +6,7 @@ A cell is either quoted, or does not start with a quote; with s for the separato
     row  = cell (s cell)* end of line
 
 as pyarrow and Python's csv read it. pyarrow reads the cells into columns, and one regular expression, made
-for the number of columns, finds the position of each label. Everything around the labels is written back byte
-for byte, so quotes, spaces, leading zeros, line ends and blank lines all stay as they were.
+for the number of columns, finds the position of each label. Everything around the labels stays as it was.
 """
 
 import re

@@ -35,8 +35,7 @@ class Format:
     is_text: bool = False  # whether such a file is text
     all_text: bool = False  # whether all its values are, so that numbers are text as well
     several: bool = False  # whether a table in memory may be split over several files
-    # bytes of memory for each byte of a file, in a run in memory: a guess, on the high side. Zero if a file
-    # cannot be read in parts, and so is always read in memory.
+    # bytes of memory for each byte of a file: a guess, on the high side; zero if it is never read in parts
     growth: float = 0.0
 
     @property

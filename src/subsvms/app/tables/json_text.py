@@ -31,11 +31,7 @@ KINDS = {str: "text", bool: "booleans", int: "numbers", float: "numbers", list: 
 
 @dataclass(frozen=True)
 class JsonLines(TableText):
-    """The text of a JSON Lines file, and the positions of its objects.
-
-    data, rows, starts, ends: as in `TableText`; an object is the whole of its line, so `rows` and `starts`
-    are the same.
-    """
+    """The text of a JSON Lines file, and the positions of its objects: `rows` and `starts` are the same."""
 
     label: str | None  # key of the label
 

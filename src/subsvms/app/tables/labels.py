@@ -189,11 +189,8 @@ def find_spellings(labels: Iterable) -> list[list[str]]:
 
 def merge_spellings(counts: Mapping[Any, int]) -> dict[Any, Any]:
     """Return for each label with several spellings the most frequent of them."""
-    chosen: dict[Any, Any] = {}
-    for group in find_spellings(counts):
-        first = max(group, key=lambda label: counts[label])
-        chosen |= {label: first for label in group if label != first}
-    return chosen
+    firsts = {max(group, key=lambda label: counts[label]): group for group in find_spellings(counts)}
+    return {label: first for first, group in firsts.items() for label in group if label != first}
 
 
 def _count_rows(label, counts):

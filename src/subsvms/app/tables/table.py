@@ -7,8 +7,8 @@ A data frame of pandas, polars or Arrow becomes what its Parquet file would be. 
 not a column. Columns that pandas holds as objects of several types become text, as they would in CSV.
 
 A LazyFrame of polars and a relation of DuckDB are read in batches, as often as needed, so that the whole
-table is never in memory (with polars before 1.34 it is). Each time the rows must come in the same order; both
-programs keep the order of what they read, unless the query changes it.
+table is never in memory (with polars before 1.34 it is). Each time the rows must come in the same order, as
+they do unless the query changes it.
 """
 
 import os
@@ -49,24 +49,15 @@ class LabelledTable:
     paths: tuple[Place, ...] = ()  # the files it was read from; empty for standard input
     digest: str = ""  # SHA-256 of the file; for several files, of their digests
     notes: tuple[Note, ...] = ()  # what is odd about the file or the labels, in sentences
-    # the text or the workbook it was read from, in which labels can be replaced; None if the columns alone
-    # say all
-    text: Original | None = None
+    text: Original | None = None  # in which labels can be replaced; None if the columns alone say all
     encoding: Encoding = Encoding()  # the encoding of that text in the file
     folder: Path | None = None  # the folder that the user gave in place of files
-    # whether 1,234 is more likely a fraction than a thousand, as in CSV with semicolons
-    decimal_comma: bool = False
+    decimal_comma: bool = False  # whether 1,234 is rather a fraction, as in CSV with semicolons
     # (n_rows,): the labels in the file's own spelling, if different spellings were merged
     written_labels: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    def __repr__(self) -> str:
-        return (
-            f"LabelledTable({self.name}, {len(self)} rows, label {self.label!r} of {len(self.classes)} "
-            f"classes, {self.missing.sum()} missing)"
-        )
 
     @cached_property
     def _numbered(self) -> tuple[Classes, np.ndarray]:

@@ -1,6 +1,4 @@
-"""Text that a table was read from, in any encoding, so that it is written back as it was but for the labels.
-
-Labels are replaced and rows removed in the text itself, so all other bytes stay as they were.
+"""Text that a table was read from, in any encoding, in which labels are replaced and rows removed.
 
 An encoding that nobody names is detected as far as that is safe: a byte order mark, UTF-8, UTF-16 without a
 mark, and cp1252 (Windows, Western European) where the letters beyond ASCII stand alone between others, as in
@@ -31,6 +29,7 @@ BYTE_ORDER_MARKS = {  # UTF-32 first, because its mark starts like that of UTF-1
 SNIFFED = 1 << 20  # bytes in which every second one is zero in UTF-16
 MIN_ZEROS = 0.4  # share of the bytes of one half that are zero in UTF-16
 OTHER_ZEROS = 0.1  # of these, as many may be zero in the other half
+LINE_END, BLANK = re.compile(rb"\r\n?|\n"), re.compile(rb"[\r\n]*")
 RUN = re.compile(rb"[\x80-\xff]{3,}")  # hardly any in Western European text
 MAX_IN_RUNS = 0.1  # share of the bytes beyond ASCII that may stand in such runs
 MIN_UTF8 = 0.5  # share of the bytes beyond ASCII in letters of UTF-8 above which it is damaged UTF-8
@@ -66,14 +65,9 @@ class TableText:
     @property
     def lines(self) -> np.ndarray:
         """The number of the line, counted from 1, on which each row starts, after empty lines."""
-        text = np.frombuffer(self.data, dtype=np.uint8)
-        first, last = self.rows.copy(), len(text) - 1
-        while (blank := np.isin(text[first], (ord("\n"), ord("\r"))) & (first < last)).any():
-            first[blank] += 1
-        ends = text == ord("\n")
-        ends[:-1] |= (text[:-1] == ord("\r")) & (text[1:] != ord("\n"))
-        ends[-1:] |= text[-1:] == ord("\r")
-        return 1 + np.searchsorted(np.flatnonzero(ends), first)
+        ends = [found.end() for found in LINE_END.finditer(self.data)]
+        first = [row + len(BLANK.match(self.data, row)[0]) for row in self.rows.tolist()]  # type: ignore[index]
+        return 1 + np.searchsorted(ends, first, side="right")
 
     def splice(self, cells: Iterable[bytes]) -> bytes:
         """Return the text with other bytes between `starts` and `ends`."""
@@ -101,7 +95,7 @@ def format_cells(values: Iterable) -> list[str | None]:
 
 def find_line(data: bytes, position: int) -> int:
     """Return the number of the line, counted from one, that holds a position."""
-    return 1 + len(re.findall(rb"\r\n?|\n", data[:position]))
+    return 1 + len(LINE_END.findall(data[:position]))
 
 
 # Encodings
