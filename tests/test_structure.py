@@ -21,7 +21,7 @@ from subsvms.app.runs.options import UNNAMED
 
 SOURCE = Path(subsvms.__file__).parent
 GROUND = """
-    exceptions _sentences _callers _columns _numbers _labels _validation _effort _atomic _states metrics
+    exceptions _callers _columns _numbers _labels _validation _effort _atomic _states metrics
 """
 APP_GROUND = "app.words app.names"  # for all of the application
 LIBRARY = "ensemble certificates theory correction audit displays adversaries datasets"
