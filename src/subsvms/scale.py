@@ -71,9 +71,8 @@ def fit_batches(
     """
     settings = Options(label, **options)
     if settings.max_error_rate is not None:
-        raise InputError(
-            Sentence("{max_error_rate} needs all rows at once: use subsvms correct, or leave it out.")
-        )
+        words = "{max_error_rate} needs all rows at once: use subsvms correct, or leave it out."
+        raise InputError(Sentence(words))
     source = _open_table(batches, label)
     engine, n_jobs = LocalEngine(1, 1), effective_n_jobs(n_jobs)
     return BatchCorrector.of(learn_from(source, settings, engine, n_jobs=n_jobs, device=device))
@@ -83,11 +82,7 @@ def _open_table(batches: Any, label: str) -> Source:
     """Return what can be read several times as a table, or raise an error if it cannot."""
     if isinstance(batches, str | os.PathLike):
         return open_source(batches, label)
-    if is_lazy(batches):
-        read = partial(read_lazy, batches)
-    else:
-        _check_callable(batches)
-        read = batches
+    read = partial(read_lazy, batches) if is_lazy(batches) else _check_callable(batches)
     first = next(iter(read()), None)
     if first is None:
         raise InputError("batches must return at least one batch of rows; it returned none.")
@@ -96,7 +91,7 @@ def _open_table(batches: Any, label: str) -> Source:
 
 
 def _check_callable(batches):
-    """Raise an error unless each call returns the rows again."""
+    """Return a function; raise an error unless each call returns the rows again."""
     import pyarrow as pa
 
     expected = "batches must be a function that returns a new iterable of record batches at each call"
@@ -113,6 +108,7 @@ def _check_callable(batches):
     first = next(iter(once), None)
     if first is not None and not isinstance(first, pa.Table | pa.RecordBatch):
         raise InputError(f"{expected}; its first item is {type(first).__name__}.")
+    return batches
 
 
 def correct_batches(corrector: BatchCorrector, batches: Any, row_column: str | None = None) -> Iterator[Any]:
@@ -195,8 +191,7 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
     rows = None if row_column is None else _read_numbers(corrector, batch, row_column)
     correction = corrector.judge(batch, rows)
     table = apply_correction(corrector.labels, batch, correction)
-    names = pa.array(corrector.labels.classes)
-    kept = correction.kept
+    names, kept = pa.array(corrector.labels.classes), correction.kept
     added = {
         "is_label_issue": pa.array(correction.flagged[kept]),
         "label_quality": pa.array(correction.label_quality[kept]),

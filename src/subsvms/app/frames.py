@@ -170,7 +170,11 @@ class FrameRun:
     def show_rows(self, rows: np.ndarray) -> dict[str, list[str]]:
         """Return the values of some rows as text, column by column."""
         taken = self.run.table.columns.take(rows)
-        return {name: list(map(_as_cell, list_values(taken[name]))) for name in choose_columns(self.run)}
+
+        def as_cell(value: Any) -> str:
+            return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+        return {name: list(map(as_cell, list_values(taken[name]))) for name in choose_columns(self.run)}
 
     def find_carriers(self, correction: Correction, rows: np.ndarray) -> Carriers:
         """Return what carries the suggestions for some rows, as the report has it."""
@@ -237,11 +241,6 @@ class FrameRun:
                 np.save(stream, np.asarray(self.features), allow_pickle=False)
             inputs[SPARSE if is_sparse else DENSE] = stream.getvalue()
         return inputs
-
-
-def _as_cell(value: Any) -> str:
-    """Return a value as short text: numbers with six digits."""
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _write_run(run: Run, inputs: dict[str, bytes], place: Path) -> Path:

@@ -22,7 +22,7 @@ SAME = (
     "issues.csv",
     "issues.parquet",
     "scores.parquet",
-)  # files that depend on options and input alone
+)  # of options and input alone
 QUICK = ["--label", "default", "--svms", "50"]
 COMMAND = [sys.executable, "-m", "subsvms", "correct"]
 
@@ -369,17 +369,8 @@ def test_a_folder_that_cannot_be_written_leaves_no_model(loans, tmp_path, monkey
 def test_a_dry_run_does_not_mind_an_existing_model(loans, tmp_path):
     (tmp_path / "m").write_text("a model")
     for engine in ("memory", "local"):
-        call(
-            "correct",
-            loans,
-            *QUICK,
-            "--engine",
-            engine,
-            "--save-model",
-            tmp_path / "m",
-            "--dry-run",
-            "--quiet",
-        )
+        how = ("--engine", engine, "--save-model", tmp_path / "m", "--dry-run", "--quiet")
+        call("correct", loans, *QUICK, *how)
     assert list_names(tmp_path) == ["loans.csv", "m"] and (tmp_path / "m").read_text() == "a model"
 
 

@@ -9,9 +9,7 @@ from loans import call, make_rows, read, write
 from pyarrow import feather, parquet
 
 from subsvms.app.runs.outputs import CELL_CHARACTERS, as_storable, disarm
-from subsvms.app.runs.stored import get_label_type, read_issues
 from subsvms.app.tables.table import read_table
-from subsvms.exceptions import TableError
 
 FORMULA = "=cmd|' /C calc'!A0"
 LONG = "x" * (2 * CELL_CHARACTERS)
@@ -92,72 +90,3 @@ def test_typed_issues_keep_the_types_of_the_table(tmp_path):
 def test_only_columns_that_parquet_cannot_hold_become_text():
     table = pa.table({"a": [1], "b": pa.array([{}], pa.struct([])), "c": pa.array([{"d": 1}])})
     assert as_storable(table).schema.types == [pa.int64(), pa.string(), table.schema.field("c").type]
-
-
-def put(table, name, values):
-    """Return the table with other values in a column, of the same type."""
-    place = table.column_names.index(name)
-    return table.set_column(place, name, pa.array(values, table.schema.field(name).type))
-
-
-DAMAGES = {
-    "text": lambda table: None,
-    "a missing column": lambda table: table.drop_columns("reason"),
-    "a row outside": lambda table: table.set_column(0, "row", pa.array([10**6] * len(table))),
-    "a row that is missing": lambda table: table.set_column(0, "row", pa.nulls(len(table), pa.int64())),
-    "a witness outside": lambda table: table.set_column(
-        table.column_names.index("opposing"), "opposing", pa.array([[0]] * len(table))
-    ),
-    "an unknown class": lambda table: table.set_column(2, "suggested_label", table["reason"]),
-    "a column of another type": lambda table: table.set_column(7, "withstands", table["reason"]),
-    "a type that could be converted": lambda table: table.set_column(0, "row", table["row"].cast(pa.int32())),
-    "a row listed twice": lambda table: pa.concat_tables([table, table]),
-    "witnesses that are missing": lambda table: table.set_column(
-        table.column_names.index("supporting"), "supporting", pa.nulls(len(table), pa.list_(pa.int64()))
-    ),
-    "a carrier outside": lambda table: put(table, "carriers", [[10**6]] * len(table)),
-    "carriers without weights": lambda table: put(table, "carried", [[]] * len(table)),
-    "carriers that are missing": lambda table: put(table, "carriers", [None] * len(table)),
-    "a weight that is not a number": lambda table: put(
-        table, "carried", [[float("nan")] * len(rows) for rows in table["carriers"].to_pylist()]
-    ),
-    "a verdict that no label must turn": lambda table: put(table, "flips", [0] * len(table)),
-    "a share of two": lambda table: table.set_column(5, "confidence", pa.array([2.0] * len(table))),
-    "a share that is not a number": lambda table: table.set_column(
-        5, "confidence", pa.array([float("nan")] * len(table))
-    ),
-    "text that is not UTF-8": lambda table: table.set_column(
-        9, "reason", pa.array([b"\xc9\xff"] * len(table)).view(pa.string())
-    ),
-}
-
-
-def read_all(folder, table):
-    return read_issues(folder, get_label_type(table), len(table), table.classes)
-
-
-def test_issues_of_earlier_versions_have_no_carriers_and_can_be_read(folder):
-    table, path = read_table(folder.with_name("loans.csv"), "default"), folder / "issues.parquet"
-    whole = parquet.read_table(path)
-    assert {"flips", "carriers", "carried"} <= set(read_all(folder, table).column_names)
-    old = whole.drop_columns(["flips", "carriers", "carried"])
-    for written in (old, old.append_column("carriers", old["reason"])):  # a column of the user's own
-        parquet.write_table(written, path)
-        assert not {"flips", "carriers", "carried"} & set(read_all(folder, table).column_names)
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_issues_that_do_not_fit_the_table_are_refused(folder, damage):
-    table, path = read_table(folder.with_name("loans.csv"), "default"), folder / "issues.parquet"
-    changed = DAMAGES[damage](read_all(folder, table))
-    path.write_text("row,reason\n") if changed is None else parquet.write_table(changed, path)
-    with pytest.raises(TableError, match="issues.parquet' is damaged .*: run subsvms correct again"):
-        read_all(folder, table)
-
-
-@pytest.mark.parametrize("keep", [0, 4, 1000, -9])
-def test_issues_that_are_cut_are_refused(folder, keep):
-    table, path = read_table(folder.with_name("loans.csv"), "default"), folder / "issues.parquet"
-    path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(TableError, match="issues.parquet' is damaged .*: run subsvms correct again"):
-        read_all(folder, table)

@@ -111,20 +111,6 @@ def test_a_page_that_does_not_match_its_checksum_is_refused(tmp_path):
         read_table(path, "y")
 
 
-def test_a_part_that_cannot_be_read_is_named(tmp_path):
-    path = tmp_path / "t.parquet"
-    parquet.write_table(make_columns(3000), path, row_group_size=1000, compression="snappy")
-    group = parquet.ParquetFile(path).metadata.row_group(1)
-    data = bytearray(path.read_bytes())
-    start, length = group.column(0).data_page_offset, group.column(0).total_compressed_size
-    data[start : start + length] = b"\xff" * length
-    path.write_bytes(data)
-    source = open_source(path, "label")
-    assert source.units[0].row_groups == (0, 1, 2)
-    with pytest.raises(TableError, match=r"t.parquet', row groups 0, 1, 2 cannot be read"):
-        list(source.read(source.units[0]))
-
-
 @pytest.mark.parametrize("name", TEXTS)
 def test_parquet_with_text_that_is_not_utf_8_is_refused(tmp_path, name):
     path = write_forged(tmp_path, name, "parquet")

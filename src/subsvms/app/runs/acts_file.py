@@ -99,12 +99,9 @@ class Sums(NamedTuple):
 
     def plus(self, entries: Sequence[Entry]) -> "Sums":
         """Return the sums with more entries."""
-        return Sums(
-            self.acts + len(entries),
-            max([self.latest, *(entry.at for entry in entries)]),
-            self.decisions + sum(len(entry.lines) for entry in entries),
-            self.rows + sum(row for entry in entries for row, *_ in entry.lines),
-        )
+        rows = [row for entry in entries for row, *_ in entry.lines]
+        latest = max([self.latest, *(entry.at for entry in entries)])
+        return Sums(self.acts + len(entries), latest, self.decisions + len(rows), self.rows + sum(rows))
 
 
 class BrokenFile(TableError):
@@ -298,25 +295,21 @@ def is_emptied(path: Path) -> bool:
 
 def get_size(path: Path) -> int:
     """Return the bytes of a file; 0 if there is none."""
-    found = _stat(path)
-    return 0 if found is None else found.st_size
+    return getattr(_stat(path), "st_size", 0)
 
 
-def read_acts(connection: sqlite3.Connection, after: int, until: int = 2**62) -> list[Entry]:
-    """Return the acts with numbers above one and up to another, in order."""
-    acts = connection.execute(
-        "SELECT id, undoes, who, at FROM acts WHERE id > ? AND id <= ? ORDER BY id", (after, until)
-    ).fetchall()
+def read_acts(connection: sqlite3.Connection, after: int) -> list[Entry]:
+    """Return the acts with higher numbers than one, in order."""
+    asked = "SELECT id, undoes, who, at FROM acts WHERE id > ? ORDER BY id"
+    acts = connection.execute(asked, (after,)).fetchall()
     if not acts:
         return []
     upto = (after, acts[-1][0])
     lines = connection.execute("SELECT * FROM decisions WHERE act > ? AND act <= ? ORDER BY act, row", upto)
     by_act = {act: [line[1:] for line in some] for act, some in groupby(lines, itemgetter(0))}
     found = connection.execute("SELECT * FROM answers WHERE act > ? AND act <= ?", upto)
-    answers = {act: (part, row, label, own) for act, part, row, label, own in found}
-    return [
-        Entry(act, undoes, who, at, by_act.get(act, []), answers.get(act)) for act, undoes, who, at in acts
-    ]
+    answers = {line[0]: line[1:] for line in found}
+    return [Entry._make((*act, by_act.get(act[0], []), answers.get(act[0]))) for act in acts]
 
 
 def seal(before: str, *values: Any) -> str:

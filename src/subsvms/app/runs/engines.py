@@ -41,17 +41,12 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """Threads of this process.
-
-    n_items: number of items to expect. A few items are processed one by one, each with all threads.
-    gpu: whether SVMs may vote on a GPU: then items are processed side by side, however few there are.
-    """
+    """Threads of this process, for about `n_items` items; `gpu` says whether SVMs may vote on a GPU."""
 
     def __init__(self, n_jobs: int, n_items: int, *, gpu: bool = False):
-        if gpu:
-            self.n_workers = min(n_jobs, BESIDE_GPU, n_items)
-        else:
-            self.n_workers = n_jobs if n_items >= 2 * n_jobs else 1
+        # a few items are processed one by one, each with all threads, but always side by side for a GPU
+        side_by_side = min(n_jobs, BESIDE_GPU, n_items) if gpu else n_jobs
+        self.n_workers = side_by_side if gpu or n_items >= 2 * n_jobs else 1
         self.threads = -(-n_jobs // self.n_workers)  # a GPU needs none of them, but may refuse these SVMs
 
     def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:

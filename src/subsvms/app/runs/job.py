@@ -48,6 +48,7 @@ from subsvms.app.words import show
 from subsvms.ensemble._device import check_device, count_gpus
 from subsvms.exceptions import DeviceError, InputError, Setting, TableError
 
+KEPT = (names.DRAWN, f"{names.STAGED}/{names.SEPARATOR}")  # show that there is something to continue with
 SHARE_OF_MEMORY = 0.5  # that is free, and that a run in memory may take
 COMPRESSED_BYTES = 5.0  # of text in each byte of a compressed file
 
@@ -252,7 +253,10 @@ def open_in_parts(
     base = root if base is None else base
     format = find_part_format(paths, options.format)
     place = target.output or choose_place(where, root, paths, format, choose_ending(options))
-    check_outside(place, where)
+    read, inner = as_place(where) if isinstance(where, str) else None, place.resolve()
+    if isinstance(read, Path) and read.is_dir() and read.resolve() in (inner, *inner.parents):
+        words = "{place!r} is inside the folder that is read: choose a place outside it{output:aside}."
+        raise TableError(words, place=str(place))
     if not target.dry_run:
         check_model_place(target, place, paths)
     plan = make_plan(options, paths, base)
@@ -266,27 +270,14 @@ def open_in_parts(
     with _naming_what_is_kept(place), filling as folder:
         with discarding(folder):
             source = prepare_source(paths, base, format, options, folder)
-            check_plain_labels(source, options.label)
+            names_of_codes = list(find_class_names(source.schema, options.label).values())
+            if names_of_codes and len(set(names_of_codes)) == len(names_of_codes):
+                raise TableError(
+                    f"{source.name} has the labels of {show(options.label)} as codes of Hugging Face, whose "
+                    "names a run in parts cannot use: correct it in memory, or save the names as text."
+                )
         goes_to = None if target.dry_run else place
         yield Opened(source, options, goes_to, target.force, check, folder, base)
-
-
-def check_plain_labels(source: Source, label: str) -> None:
-    """Raise an error if the labels are codes with names: in parts they would be other classes."""
-    names = list(find_class_names(source.schema, label).values())
-    if names and len(set(names)) == len(names):
-        raise TableError(
-            f"{source.name} has the labels of {show(label)} as codes of Hugging Face, whose names a run "
-            "in parts cannot use: correct it in memory, or save the names as text."
-        )
-
-
-def check_outside(place: Path, where: str | list[str]) -> None:
-    """Raise an error if the result would be in the folder that is read: it would be read the next time."""
-    read, inner = as_place(where) if isinstance(where, str) else None, place.resolve()
-    if isinstance(read, Path) and read.is_dir() and read.resolve() in (inner, *inner.parents):
-        words = "{place!r} is inside the folder that is read: choose a place outside it{output:aside}."
-        raise TableError(words, place=str(place))
 
 
 def choose_place(
@@ -327,14 +318,9 @@ def _filling(
         try:
             yield folder
         except BaseException:
-            if not any(path.exists() for path in _list_notes(folder)):
+            if not any((folder / name).exists() for name in KEPT):
                 remove_known(folder, last=names.PLAN)
             raise
-
-
-def _list_notes(folder: Path) -> list[Path]:
-    """Return the files that show that there is something to continue with."""
-    return [folder / names.DRAWN, folder / names.STAGED / names.SEPARATOR]
 
 
 @contextmanager
@@ -345,8 +331,9 @@ def discarding(folder: Path | None) -> Iterator[None]:
     except AccessError:  # the server may answer the next time
         raise
     except InputError:
-        for path in [] if folder is None else _list_notes(folder):
-            path.unlink(missing_ok=True)
+        if folder is not None:
+            for name in KEPT:
+                (folder / name).unlink(missing_ok=True)
         raise
 
 

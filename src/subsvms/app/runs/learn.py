@@ -80,7 +80,9 @@ def learn_from(
     """Learn from a table; `features` replace its columns, and `folder` is that of a run in parts."""
     check_named(source, options)
     if source.table is not None:
-        at_hand = take_table(source.table, options)
+        table, classes = source.table, Classes.of(source.table.classes).names
+        drawing = sampling.draw_rows(table.codes, len(classes), seed=options.random_state)
+        at_hand = AtHand(table, np.arange(len(table)), table.codes, classes, drawing)
     else:
         assert engine is not None
         at_hand = draw_from(source, options, engine, folder, batch_rows)
@@ -166,12 +168,6 @@ def find_verified(verified: dict[int, int], rows: np.ndarray | None) -> np.ndarr
 
 
 # The rows at hand
-
-
-def take_table(table: LabelledTable, options: Options) -> AtHand:
-    """Return all rows of a table in memory."""
-    drawing = sampling.draw_rows(table.codes, len(table.classes), seed=options.random_state)
-    return AtHand(table, np.arange(len(table)), table.codes, Classes.of(table.classes).names, drawing)
 
 
 def draw_from(

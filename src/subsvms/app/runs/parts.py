@@ -91,7 +91,13 @@ def _explain_reading(name: str, *errors: type[Exception]) -> Iterator[None]:
     except TableError:
         raise
     except expected as error:
-        raise TableError(_format_unreadable(name, first_sentence(error))) from None
+        reason = first_sentence(error)
+        if "Empty CSV file" in reason:
+            raise TableError(f"{name} has a header but no rows: a table needs some of each class.") from None
+        is_encoding = "utf" in reason.lower().replace("-", "")
+        hint = Sentence(", or name its encoding{encoding:aside}" if is_encoding else "")
+        words = "{name} cannot be read ({reason}): fix the file{hint}."
+        raise TableError(words, name=name, reason=reason, hint=hint) from None
 
 
 def _explain_each(name: str, batches: Iterator) -> Iterator:
@@ -103,15 +109,6 @@ def _explain_each(name: str, batches: Iterator) -> Iterator:
             except StopIteration:
                 return
         yield batch
-
-
-def _format_unreadable(name: str, reason: str) -> str:
-    """Return a sentence about a file that cannot be read; `reason` is Arrow's."""
-    if "Empty CSV file" in reason:
-        return f"{name} has a header but no rows: a table needs some of each class."
-    is_encoding = "utf" in reason.lower().replace("-", "")
-    hint = ", or name its encoding{encoding:aside}" if is_encoding else ""
-    return Sentence(f"{{name}} cannot be read ({{reason}}): fix the file{hint}.", name=name, reason=reason)
 
 
 def _regroup(schema: Any, batches: Iterator) -> Iterator:
