@@ -111,15 +111,11 @@ def test_neither_seed_nor_threads_change_the_choice():
     assert one.choice == other.choice and (one.votes.sums != other.votes.sums).any()
 
 
-@pytest.mark.parametrize("n_rows", [4, 10, 30])
-def test_tiny_tables_have_a_choice_too(n_rows):
-    X, y = np.arange(n_rows, dtype=float)[:, None], np.arange(n_rows) % 2
-    assert 2 <= choose(X, y).chosen.subset_size <= max(n_rows // 2, 2)
-    assert len(correct_labels(X, y, random_state=0)) == n_rows
-
-
-def test_equal_rows_have_a_choice_too():
-    assert len(correct_labels(np.ones((50, 3)), np.arange(50) % 2, random_state=0)) == 50
+@pytest.mark.parametrize("X", [np.arange(4.0)[:, None], np.arange(30.0)[:, None], np.ones((50, 3))])
+def test_tiny_tables_and_equal_rows_have_a_choice_too(X):
+    y = np.arange(len(X)) % 2
+    assert 2 <= choose(X, y).chosen.subset_size <= max(len(X) // 2, 2)
+    assert len(correct_labels(X, y, random_state=0)) == len(X)
 
 
 def test_a_given_estimator_is_not_replaced():

@@ -10,7 +10,7 @@ from subsvms.correction._rule import Halt
 from subsvms.exceptions import InputError, LabelNoiseWarning, format_interval
 
 
-def test_fix_replaces_labels_and_keeps_every_row(cancer):
+def test_fix_replaces_labels_and_drop_leaves_out_the_flagged_rows(cancer):
     X, y = cancer
     given = attacked(y, 0)
     corrector = make_corrector()
@@ -18,11 +18,6 @@ def test_fix_replaces_labels_and_keeps_every_row(cancer):
     assert X_new is X
     assert_array_equal(y_new, corrector.correction_.labels)
     assert set(corrector.correction_.action) == {"keep", "fix"}
-
-
-def test_drop_leaves_out_the_flagged_rows_and_no_other(cancer):
-    X, y = cancer
-    given = attacked(y, 0)
     corrector = make_corrector(action="drop")
     X_new, y_new = corrector.fit_resample(X, given)
     flagged = corrector.correction_.flagged
@@ -86,7 +81,9 @@ def test_a_correction_can_be_printed_compared_and_hashed(cancer):
     assert "labels flagged" in repr(correction) and "estimated error rate" in repr(correction)
     assert correction == correction and correction != quick(X, y) and hash(correction)
     rng = np.random.default_rng(0)
-    assert "error rate not known" in repr(quietly(rng.random((200, 3)), rng.integers(2, size=200)))
+    unknown = quietly(rng.random((200, 3)), rng.integers(2, size=200))
+    assert "error rate not known" in repr(unknown)
+    assert set(unknown.judgement.halt) == {Halt.UNEXPLAINED} and len(unknown.notes) == 1  # which says it
 
 
 def test_printed_it_says_how_many_changes_are_expected_to_be_right(cancer):
@@ -119,12 +116,6 @@ def test_notes_say_that_changes_were_held_back_without_a_warning(cancer):
         f"For {len(halts)} more, another label is more probable, but the given one was kept: {by_rule} by a "
         f"probability of at most 0.9, {by_limit} by the limit on changes.",
     )
-
-
-def test_what_has_a_note_of_its_own_is_said_once():
-    X, y = np.random.default_rng(0).random((200, 3)), np.tile([0, 1], 100)
-    correction = quietly(X, y)
-    assert set(correction.judgement.halt) == {Halt.UNEXPLAINED} and len(correction.notes) == 1
 
 
 def test_one_row_or_some_can_be_explained(corrected):
