@@ -29,12 +29,11 @@ from subsvms._states import State, is_array, is_choice, is_number, join_states, 
 from subsvms.app.features.coders import CODE, CODERS, Categories, Coder, learn_coder
 from subsvms.app.features.columns import PATTERNS, Meaning, find_meaning, find_missing_values, read_column
 from subsvms.app.tables.table import LabelledTable
-from subsvms.app.words import show, suggest
+from subsvms.app.words import name_some, show, suggest
 from subsvms.exceptions import TableError
 
 OFTEN_MISSING = 0.01  # share of missing values from which "missing" is a separate feature
 SPREADS = ((5, 95), (1, 99), (0, 100))  # per cent; wider if most values are the same
-MAX_NAMED = 5  # columns named in a message
 SHAPED = ("kept", "center", "scale")  # arrays with an entry for each feature
 
 
@@ -196,11 +195,10 @@ class ColumnEncoder:
         names = table.columns.column_names
         gone = [recipe.name for recipe in self.recipes if recipe.name not in names]
         if gone:
-            shown = ", ".join(map(show, gone[:MAX_NAMED])) + ", ..." * (len(gone) > MAX_NAMED)
             hint = suggest(gone[0], names) if len(gone) == 1 else ""
             hint = hint or ": add what is missing, with empty cells for unknown values."
             column = "column" if len(gone) == 1 else "columns"
-            raise TableError(f"{table.name} has no {column} {shown}, which the model needs{hint}")
+            raise TableError(f"{table.name} has no {column} {name_some(gone)}, which the model needs{hint}")
         return {
             recipe.name: recipe.read(table.columns[recipe.name], decimal_comma=table.decimal_comma)
             for recipe in self.recipes

@@ -59,10 +59,6 @@ class Address:
         scheme, _, rest = self.text.partition("://")
         return scheme, rest.partition("/")[0]
 
-    def with_suffix(self, suffix: str) -> "Address":
-        """Return the address with another suffix."""
-        return Address(self.text.removesuffix(self.suffix) + suffix)
-
     def resolve(self) -> "Address":
         """Return the address: it is the same from everywhere."""
         return self

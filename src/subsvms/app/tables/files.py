@@ -156,7 +156,7 @@ def write_content(path: Path, data: bytes) -> None:
 def strip_compression(path: Place) -> tuple[Place, str | None]:
     """Return a path without the suffix of its compression, and the compression that the suffix names."""
     how = COMPRESSIONS.get(path.suffix.lower())
-    return path.with_suffix("") if how else path, how
+    return path.parent / path.stem if how else path, how
 
 
 def decompress(data: bytes, name: str, claimed: str | None = None) -> bytes:

@@ -22,7 +22,6 @@ from subsvms.exceptions import TableError
 LABEL = "label"  # name of the first entry of each line
 FIRST_ENTRY = re.compile(rb"^[^\S\n]*+([^\s#]++)", re.MULTILINE)
 REST = re.compile(rb"[^\n]*")  # of a line
-LONG_INDEX = re.compile(rb"\s0*+(\d{10,}):")
 MAX_COLUMNS = 2**31 - 1  # scikit-learn reads indices of 32 bits
 
 
@@ -103,19 +102,10 @@ def _reject_line(text, name) -> NoReturn:
         X = _load(b"".join(b"0%s\n" % line for line in pairs[first:middle]))
         sound = X is not None and X.shape[1] <= MAX_COLUMNS
         first, last = (middle, last) if sound else (first, middle)
-    where = f"{name}, line {find_line(text.data, int(text.starts[first]))}"
-    limit = str(MAX_COLUMNS).encode()
-    large = [  # compared as text: Python does not read numbers of thousands of digits
-        index for index in LONG_INDEX.findall(pairs[first]) if (len(index), index) >= (len(limit), limit)
-    ]
-    if large:
-        raise TableError(
-            f"{where} has the index {show(large[0].decode())}, but indices go up to {MAX_COLUMNS - 1}: "
-            "renumber the columns, or hash them to fewer bits."
-        )
     raise TableError(
-        f"{where} cannot be read: the label must be followed by index:value pairs such as 3:0.5, with "
-        "increasing whole numbers as indices."
+        f"{name}, line {find_line(text.data, int(text.starts[first]))} cannot be read: the label must be "
+        "followed by index:value pairs such as 3:0.5, with increasing whole numbers as indices, up to "
+        f"{MAX_COLUMNS - 1}."
     )
 
 

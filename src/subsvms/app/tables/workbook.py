@@ -21,7 +21,7 @@ from subsvms.app.tables import workbook_xml as xml
 from subsvms.app.tables.files import MAX_SHARE, Allowance, Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import FORMATS, Reading
 from subsvms.app.tables.text import format_cells
-from subsvms.app.words import explaining, show, suggest
+from subsvms.app.words import explaining, name_some, show, suggest
 from subsvms.exceptions import Note, TableError
 
 READ = (".xml", ".rels", "mimetype")  # no pictures, no macros
@@ -67,7 +67,8 @@ def read(content: Content, label: str | None, reading: Reading) -> tuple[Any, di
     arrays = [_as_array([sheet.values[row][column] for row in sheet.rows]) for column in sheet.names]
     text, plain = None, None  # why it is written as a new workbook
     if scan is None:
-        plain = f"{FORMATS[content.format].title} is read, but not written"
+        what = where if content.format == "xlsx" else FORMATS[content.format].title
+        plain = f"{what} is read, but not written"
     elif place in scan.formulas:
         plain = f"The label column {show(label)} is computed by formulas, as in cell {scan.formulas[place]}"
     elif not xml.is_utf8(files[part]):
@@ -172,7 +173,7 @@ def _choose_sheet(book, name, label, wanted):
     titles = list(book.sheet_names)
     if wanted is not None:
         if wanted not in titles:
-            hint = suggest(wanted, titles) or f": its sheets are {_list(titles)}."
+            hint = suggest(wanted, titles) or f": its sheets are {name_some(titles)}."
             raise TableError(f"{name} has no sheet {show(wanted)}{hint}")
         return _read_sheet(book, wanted, label, name)
     sheets = [_read_sheet(book, title, label, name) for title in titles]
@@ -184,18 +185,13 @@ def _choose_sheet(book, name, label, wanted):
         return (fitting or filled)[0]
     if fitting:
         which = "several sheets" if label is None else f"a column {show(label)} in several sheets"
-        listed = _list([sheet.title for sheet in fitting])
+        listed = name_some([sheet.title for sheet in fitting])
         raise TableError(
             "{name} has {which}, {listed}: choose one with {sheet}.", name=name, which=which, listed=listed
         )
     known = [other for sheet in filled for other in sheet.names.values()]
     hint = suggest(str(label), known) or ": name the column as it is in the first row of its sheet."
-    raise TableError(f"{name} has no column {show(label)} in any of its sheets, {_list(titles)}{hint}")
-
-
-def _list(titles):
-    shown = [show(title) for title in titles[:5]]
-    return ", ".join(shown) + (f" and {len(titles) - 5} more" if len(titles) > 5 else "")
+    raise TableError(f"{name} has no column {show(label)} in any of its sheets, {name_some(titles)}{hint}")
 
 
 def _read_sheet(book, title, label, name):
