@@ -10,17 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import typer
+from loans import call
 from pyarrow import parquet
-from typer.testing import CliRunner
 
 import subsvms
 from subsvms.app.cli.demo import run_demo
 from subsvms.app.cli.main import app
 from subsvms.exceptions import format_percent
-
-
-def run(*words):
-    return CliRunner().invoke(app, words)
 
 
 def test_the_demo_shows_more_right_labels_after_than_before():
@@ -29,8 +25,7 @@ def test_the_demo_shows_more_right_labels_after_than_before():
     before, after = (np.mean(labels == clean) for labels in (given, proposed))
     assert before == pytest.approx(0.8, abs=0.005)
     assert after > 0.93
-    result = run("demo", "--wrong", "0.2", "--seed", "3")
-    assert result.exit_code == 0
+    result = call("demo", "--wrong", 0.2, "--seed", 3)
     for labels, share in ((given, before), (proposed, after)):
         assert f"{np.sum(labels == clean)} ({format_percent(share)})" in result.output
     *_, last = result.output.splitlines()
@@ -47,15 +42,13 @@ def test_the_demo_shows_more_right_labels_after_than_before():
 
 @pytest.mark.parametrize("wrong", ["0.5", "-0.1"])
 def test_a_share_out_of_range_is_reported_in_one_sentence_with_exit_code_2(wrong):
-    result = run("demo", "--wrong", wrong)
-    assert result.exit_code == 2
-    assert "must be at least 0 and less than 0.37" in result.output
-    assert "Traceback" not in result.output
+    output = call("demo", "--wrong", wrong, code=2).output
+    assert "must be at least 0 and less than 0.37" in output and "Traceback" not in output
 
 
 def test_version_and_help():
-    assert run("--version").output == f"subsvms {subsvms.__version__}\n"
-    assert "demo" in run("--help").output
+    assert call("--version").output == f"subsvms {subsvms.__version__}\n"
+    assert "demo" in call("--help").output
 
 
 def test_help_loads_no_heavy_library():
@@ -77,7 +70,7 @@ def test_every_command_has_an_example_in_its_help():
     for name, command in commands().items():
         example = command.epilog.removeprefix("Example: ")
         assert example.startswith(f"subsvms {name}")
-        shown = " ".join(run(name, "--help").output.split())
+        shown = " ".join(call(name, "--help").output.split())
         assert f"Example: {example}" in shown
         used = {word for word in example.split() if word.startswith("--")}
         assert used <= {word for parameter in command.params for word in parameter.opts}
@@ -89,10 +82,8 @@ def test_ctrl_c_while_libraries_load_gives_one_sentence(tmp_path):
     command = [sys.executable, "-m", "subsvms", "correct", str(tmp_path / "t.csv"), "--label", "y"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     loaded = Path(f"/proc/{process.pid}/maps")
-    while (
-        process.poll() is None and "numpy" not in loaded.read_text()
-    ):  # earlier, Python itself is interrupted
-        time.sleep(0.01)
+    while process.poll() is None and "numpy" not in loaded.read_text():
+        time.sleep(0.01)  # earlier, Python itself is interrupted
     process.send_signal(signal.SIGINT)
     message = process.communicate()[1]
     stopped = (0, 130, -signal.SIGINT)  # the last if Python itself ends it, which shells call 130, too
@@ -121,18 +112,16 @@ def test_dates_that_python_does_not_have_do_not_stop_a_run(tmp_path):
     when = pa.array([2**62] * 100, pa.timestamp("us"))
     columns = {"a": rng.normal(size=100), "y": rng.choice(["no", "yes"], 100), "when": when}
     parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
-    done = run("correct", str(tmp_path / "t.parquet"), "--label", "y", "--svms", "20")
-    assert done.exit_code == 0, done.output
+    call("correct", tmp_path / "t.parquet", "--label", "y", "--svms", 20)
 
 
 def test_early_exit_is_accepted_for_one_release_with_a_warning(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i % 7},{'ab'[i % 2]}\n" for i in range(60)))
-    words = ["correct", str(tmp_path / "t.csv"), "--label", "y", "--svms", "10", "--dry-run"]
+    words = ("correct", tmp_path / "t.csv", "--label", "y", "--svms", 10, "--dry-run")
     with warnings.catch_warnings():
         warnings.simplefilter("default")  # as for users: the command line prints it
-        done = run(*words, "--early-exit", "0.99")
-    assert done.exit_code == 0 and "--early-exit has no effect" in done.output
-    assert "--early-exit" not in run("correct", "--help").output
+        assert "--early-exit has no effect" in call(*words, "--early-exit", 0.99).output
+    assert "--early-exit" not in call("correct", "--help").output
 
 
 @pytest.mark.parametrize("engine", ["memory", "local", "dask"])
@@ -145,9 +134,8 @@ def test_a_device_that_is_not_there_is_one_sentence_before_any_work(
 ):
     monkeypatch.setattr("subsvms.exceptions.find_spec", lambda name: None if name == "cupy" else name)
     (tmp_path / "t.csv").write_text("x,y\n" + "1,a\n2,b\n" * 30)
-    words = ["correct", str(tmp_path / "t.csv"), "--label", "y", "--engine", engine, "--device", device]
-    done = run(*words)
-    assert done.exit_code == 2 and done.output.strip() == f"subsvms: {sentence}"
+    words = ("correct", tmp_path / "t.csv", "--label", "y", "--engine", engine, "--device", device)
+    assert call(*words, code=2).output.strip() == f"subsvms: {sentence}"
 
 
 @pytest.mark.parametrize(
