@@ -119,7 +119,7 @@ def apply_labels(
     if undecided not in UNDECIDED:
         raise TableError("{undecided} must be keep or suggestion; got {got}.", got=show(undecided))
     with closing(ReviewDesk(folder, create=False)) as desk:
-        path = choose_output(desk, output, force=force)
+        path = _choose_output(desk, output, force=force)
         result = Result.read(desk)
         labels = Labels.find(desk, result, undecided)
         check_labels(desk, labels, result, undecided)
@@ -129,7 +129,7 @@ def apply_labels(
         remarks = (*result.claims, *remark_on_audit(desk, labels, result))
         done = Applied(path, labels, n_rows, n_kept, n_changed, remarks)
         try:  # the report follows the table: without it, nothing was applied
-            desk.add_to_report(result.describe(), describe_final(desk, done, result.claims, undecided))
+            desk.add_to_report(result.describe(), _describe_final(desk, done, result.claims, undecided))
         except TableError as error:
             return replace(done, remarks=(*done.remarks, error.args[0]))
         return done
@@ -176,8 +176,7 @@ def remark_on_audit(desk: ReviewDesk, labels: Labels, result: Result) -> list[st
     return remarks
 
 
-def choose_output(desk: ReviewDesk, output: Path | None, *, force: bool) -> Path:
-    """Return where to write the table, a file or, in parts, a folder, or raise an error if it cannot be."""
+def _choose_output(desk: ReviewDesk, output: Path | None, *, force: bool) -> Path:
     if desk.in_parts:
         path = desk.check_folder(Path(output or desk.folder / FINAL))
         prepare_place(path, force=force, check=check_final)
@@ -203,8 +202,7 @@ def write_decided(desk: ReviewDesk, path: Path, new: Labels, *, force: bool) -> 
     return int(sum(map(ne, labels[keep], table.labels[keep])))
 
 
-def describe_final(desk: ReviewDesk, done: Applied, claims: list[str], undecided: str) -> dict[str, Any]:
-    """Return what the report says about the final table: plain values."""
+def _describe_final(desk: ReviewDesk, done: Applied, claims: list[str], undecided: str) -> dict[str, Any]:
     inside = done.path.resolve().parent == desk.folder.resolve()
     folder = str(desk.folder)
     options: dict[str, Any] = {} if undecided == "keep" else {"undecided": undecided}

@@ -83,8 +83,7 @@ def describe_issues(desk: ReviewDesk) -> list[Line]:
     return lines
 
 
-def make_issue_task(line: Line) -> Line:
-    """Return an issue as one of Label Studio's tasks."""
+def _make_issue_task(line: Line) -> Line:
     data = {name: line[name] for name in TASK_DATA if name in line}
     guess = tool_files.make_part("label", line["suggested"])
     return tool_files.make_task(
@@ -96,7 +95,7 @@ def make_issue_task(line: Line) -> Line:
 
 FORMATS: dict[str, tuple[str, Render]] = {
     "jsonl": (".jsonl", tool_files.as_jsonl),
-    "label-studio": (".json", lambda lines: tool_files.as_tasks(map(make_issue_task, lines))),
+    "label-studio": (".json", lambda lines: tool_files.as_tasks(map(_make_issue_task, lines))),
     "spotlight": (".spotlight.parquet", tool_files.as_parquet),
 }
 
@@ -198,8 +197,7 @@ QUESTION_FILES: dict[str, Render] = {
 }
 
 
-def read_answer_task(task: Line) -> Line:
-    """Return the answer in one of Label Studio's tasks."""
+def _read_answer_task(task: Line) -> Line:
     found = tool_files.read_task(task)
     return {ROW: found["row"], QUESTION: task["data"][QUESTION], ANSWER: found["label"], PERSON: found["who"]}
 
@@ -207,7 +205,7 @@ def read_answer_task(task: Line) -> Line:
 def import_answers(desk: "QuestionDesk", path: Path, *, who: str | None = None) -> str:
     """Enter the answers in a file, all of them, or none if one of them cannot be right; say how many."""
     advice, needed = "fill in a file that {questions} wrote.", (ROW, QUESTION, ANSWER)
-    entries = tool_files.read_entries(path, "answers", needed, advice, read_answer_task, who)
+    entries = tool_files.read_entries(path, "answers", needed, advice, _read_answer_task, who)
     number, rows = desk.list_questions()
     spelled = tool_files.spell(desk.labels, CANNOT_TELL)
     places = {row: place for place, row in enumerate(rows)}

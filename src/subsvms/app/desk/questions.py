@@ -49,7 +49,7 @@ class Turns:
         """Return how an audit is begun about rows that nobody decided, as it is stored; rows from 1."""
         left_out = sorted(row for row in decided if 1 <= row <= len(scores))
         ranking = scores.rank([row - 1 for row in left_out])
-        check_enough(ranking, options["n_answers"], cls.option)
+        _check_enough(ranking, options["n_answers"], cls.option)
         how = {"repeat": True} | {name: value for name, value in options.items() if name != "confidence"}
         return BegunAudit(Audit(ranking, level=options["confidence"], **how).state, left_out)
 
@@ -203,7 +203,7 @@ class Sample:
     def draw(cls, scores: Scores, decided: Iterable[int], options: dict[str, Any]) -> BegunEstimate:
         """As in `Turns`, but about any rows with a label."""
         ranking = scores.rank()
-        check_enough(ranking, options["n_answers"], cls.option)
+        _check_enough(ranking, options["n_answers"], cls.option)
         rows = draw_rows(ranking, options["n_answers"], random_state=options["random_state"])
         return BegunEstimate([row + 1 for row in rows], options["random_state"], options["confidence"])
 
@@ -260,8 +260,7 @@ class Sample:
 Questions = Turns | Sample
 
 
-def check_enough(ranking: Ranking, n_answers: int, option: str) -> None:
-    """Raise an error if a table has fewer labels to ask about than answers are to be given."""
+def _check_enough(ranking: Ranking, n_answers: int, option: str) -> None:
     if n_answers > len(ranking.order):
         raise TableError(
             "There are {n} labels to ask about, too few for {n_answers} answers: ask for fewer ({option}).",

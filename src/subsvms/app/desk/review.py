@@ -142,7 +142,7 @@ class Progress:
         n_open, n_decided, n_skipped = np.bincount(self.status, minlength=3).tolist()
         dropped, disputed = (int(self.flags[name].sum()) for name in ("dropped", "disputed"))
         judged, accepted = (int((self.flags[name] & self.suspected).sum()) for name in ("judged", "accepted"))
-        low, high = compute_limits(accepted, judged)
+        low, high = _compute_limits(accepted, judged)
         pair = max(self.both, key=self.both.__getitem__, default=None)  # who decided most rows both
         agreement = None
         if pair is not None and self.both[pair]:
@@ -155,8 +155,7 @@ class Progress:
 
 
 @lru_cache
-def compute_limits(accepted: int, judged: int) -> tuple[float | None, float | None]:
-    """Return the ends of an interval for the share of suggestions that are right."""
+def _compute_limits(accepted: int, judged: int) -> tuple[float | None, float | None]:
     if judged == 0:
         return None, None
     return float(lower_limit(accepted, judged, CONFIDENCE)), float(upper_limit(accepted, judged, CONFIDENCE))
@@ -314,7 +313,7 @@ class ReviewDesk(Desk):
             "confidence": float(self.confidence[number]),
             "expected": None if np.isnan(expected) else float(expected),
             "flagged": bool(self.flagged[number]),
-            "decision": as_plain(self.decisions.latest(row)),
+            "decision": _as_plain(self.decisions.latest(row)),
         }
 
     def _preview(self, numbers: list[int]) -> list[list[dict[str, str]]]:
@@ -359,7 +358,7 @@ class ReviewDesk(Desk):
             ]
         return self.list_briefly([number])[0] | {name: known[name] for name in DETAILS} | own | {
             "columns": [column._asdict() for column in columns],
-            "history": [as_plain(decision) for decision in self.decisions.stacks.get(row, [])],
+            "history": [_as_plain(decision) for decision in self.decisions.stacks.get(row, [])],
             "supporting": found[:n_supporting], "opposing": found[n_supporting:], "flips": flips,
             "carriers": carriers,
         }  # fmt: skip
@@ -389,8 +388,7 @@ def format_count(number: int, one: str, more: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else more or f'{one}s'}"
 
 
-def as_plain(decision: Decision | None) -> dict[str, Any] | None:
-    """Return a decision for the page."""
+def _as_plain(decision: Decision | None) -> dict[str, Any] | None:
     if decision is None:
         return None
     label = None if decision.label is None else str(decision.label)

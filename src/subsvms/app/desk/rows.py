@@ -117,7 +117,7 @@ class TableRows(Rows):
         import pyarrow as pa
 
         if self.table.matrix is None:
-            return take_rows(self.table.columns.select(list(columns)), places)
+            return _take_rows(self.table.columns.select(list(columns)), places)
         lines = [self.table.matrix[[place]].tocsr() for place in places.tolist()]
         pairs = [zip(line.indices.tolist(), line.data.tolist(), strict=True) for line in lines]
         texts = [" ".join(f"{j}:{value:g}" for j, value in pair) for pair in pairs]
@@ -174,7 +174,7 @@ class PartRows(Rows):
         for path in paths:
             with reading(path) as file:
                 found.append(check_values(file.read(schema.names).cast(schema)))
-                self._issue_groups += list_groups(file, path)
+                self._issue_groups += _list_groups(file, path)
         with explaining_damage(self.folder / ISSUE_PARTS):
             table = pa.concat_tables(found).combine_chunks()
             for name in stored.SHARES:
@@ -189,7 +189,7 @@ class PartRows(Rows):
         groups = list(self._issue_groups)
         for path in self._parts:
             with reading(path) as file:
-                groups += list_groups(file, path)
+                groups += _list_groups(file, path)
         with explaining_damage(self.folder / CORRECTED):
             n_rows = sum(group.n_rows for group in groups)
             if n_rows != len(self._issues) + self.n_rows - len(self._dropped):
@@ -274,7 +274,7 @@ class PartRows(Rows):
                     self._cache, self._cached = {}, 0
                 self._cache[key] = self._load(piece, columns)
                 self._cached += self._cache[key].nbytes
-            return take_rows(self._cache[key], places)
+            return _take_rows(self._cache[key], places)
 
     def _load(self, piece: int, columns: tuple[str, ...]) -> Any:
         """Return columns of a row group, under the names that they have in the table."""
@@ -286,8 +286,7 @@ class PartRows(Rows):
             return table.rename_columns(list(columns))
 
 
-def list_groups(file: Any, path: Path) -> list[Group]:
-    """Return the row groups of a Parquet file that is open."""
+def _list_groups(file: Any, path: Path) -> list[Group]:
     numbers = range(file.num_row_groups)
     return [Group(path, number, file.metadata.row_group(number).num_rows) for number in numbers]
 
@@ -301,8 +300,7 @@ def reading(path: Path) -> Iterator[Any]:
         yield file
 
 
-def take_rows(table: Any, places: np.ndarray) -> Any:
-    """Return the rows of a pyarrow.Table in some places."""
+def _take_rows(table: Any, places: np.ndarray) -> Any:
     import pyarrow as pa
 
     if not 0 < len(places) <= FEW:

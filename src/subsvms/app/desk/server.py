@@ -100,7 +100,7 @@ def make_app(desk: "ReviewDesk | QuestionDesk", token: str, hosts: set[str]) -> 
         return await asyncio.to_thread(lambda: desk.meta)
 
     works = {"GET meta": show_meta, **pages.works}
-    api = [make_route(name, work) for name, work in works.items()]
+    api = [_make_route(name, work) for name, work in works.items()]
     static = StaticFiles(packages=[("subsvms.app.desk", "static")])
     routes = [Route("/", show_page), Mount("/api", routes=api), Mount("/static", static)]
     handlers: Any = dict.fromkeys((Refusal, InputError), explain)
@@ -108,8 +108,7 @@ def make_app(desk: "ReviewDesk | QuestionDesk", token: str, hosts: set[str]) -> 
     return Guard(inner, token, hosts, desk.room)
 
 
-def make_route(name: str, work: Work) -> Route:
-    """Return the route to some work, which gets what is asked for, and returns plain values."""
+def _make_route(name: str, work: Work) -> Route:
     method, path = name.split()
 
     async def respond(request: Request) -> Response:
@@ -147,7 +146,7 @@ class ReviewPages:
     async def _list_issues(self, asked):
         offset, limit = parse_int(asked.pop("offset", "0"), 0), parse_int(asked.pop("limit", "50"), 1)
         last = self.desk.decisions.last  # before the search: whoever has this list has seen these acts
-        found = await asyncio.to_thread(self.desk.find, parse_filter(asked))
+        found = await asyncio.to_thread(self.desk.find, _parse_filter(asked))
         shown = found[offset : offset + min(limit, PAGE_ROWS)].tolist()
         issues = await asyncio.to_thread(self.desk.list_briefly, shown)
         return {"total": len(found), "offset": offset, "last": last, "issues": issues}
@@ -173,7 +172,7 @@ class ReviewPages:
 
     async def _decide(self, asked):
         """Store a decision about one row, unless others decided differently since the act that was seen."""
-        who, seen, row = check_name(asked.get("who")), read_seen(asked), self._check_row(asked.get("row"))
+        who, seen, row = check_name(asked.get("who")), _read_seen(asked), self._check_row(asked.get("row"))
         note, place = check_note(asked.get("note")), self.desk.place[row]
         decided = self.desk.settle(row, str(asked.get("verdict")), asked.get("label"), note)
         try:
@@ -186,10 +185,10 @@ class ReviewPages:
 
     async def _decide_all(self, asked):
         """Store a decision about all rows that match a filter, if they are as many as the page showed."""
-        who, wanted, seen = check_name(asked.get("who")), asked.get("filter"), read_seen(asked)
+        who, wanted, seen = check_name(asked.get("who")), asked.get("filter"), _read_seen(asked)
         if not isinstance(wanted, dict) or not all(isinstance(value, str) for value in wanted.values()):
             raise Refusal(400, "A filter must be given.")
-        found = await asyncio.to_thread(self.desk.find, parse_filter(wanted))
+        found = await asyncio.to_thread(self.desk.find, _parse_filter(wanted))
         if len(found) != asked.get("expect"):
             rows = format_count(len(found), "row")
             raise Refusal(409, f"The filter finds {rows} now: look again and confirm.")
@@ -283,16 +282,14 @@ class AuditPages:
         return {"told": told, **self._ask(who)}
 
 
-def read_seen(body: dict[str, Any]) -> int | None:
-    """Return the last act that a person had seen; None if the request does not say."""
+def _read_seen(body: dict[str, Any]) -> int | None:
     seen = body.get("seen")
     if seen is not None and (isinstance(seen, bool) or not isinstance(seen, int)):
         raise Refusal(400, "The act that was seen must be a whole number.")
     return seen
 
 
-def parse_filter(words: dict[str, str]) -> Filter:
-    """Return the filter that a query asks for."""
+def _parse_filter(words: dict[str, str]) -> Filter:
     unknown = set(words) - set(Filter.__dataclass_fields__)
     if unknown:
         raise Refusal(400, f"There is no filter {min(unknown)[:40]!r}.")
