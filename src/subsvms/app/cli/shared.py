@@ -26,6 +26,7 @@ OUT_OF_MEMORY = Sentence(
 
 # Characters with which a text could control a terminal, or change the order of what it shows.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+COUNT = re.compile("[0-9]{1,18}")
 
 
 class Commands(TyperGroup):
@@ -105,7 +106,7 @@ def as_parameter(one: Field) -> inspect.Parameter:
     several, yes_or_no = takes_several(one), types == (bool,)
     how: dict[str, Any] = {"rich_help_panel": declared.group or None, "hidden": declared.hidden}
     if int in types and str in types:
-        how |= {"parser": read_size, "metavar": "<str>"}
+        how |= {"parser": lambda text: int(text) if COUNT.fullmatch(text) else text, "metavar": "<str>"}
     if yes_or_no and one.default is not False:
         flag += f"/--no-{flag.removeprefix('--')}"
     words = str(tell_flags(Sentence(declared.help)))
@@ -118,11 +119,6 @@ def as_parameter(one: Field) -> inspect.Parameter:
             kind | None, typer.Option(flag, help=f"{words} May be repeated." if several else words, **how)
         ],
     )
-
-
-def read_size(text: str) -> str | int:
-    """Return the size of a subset: a number if it is one."""
-    return int(text) if re.fullmatch("[0-9]{1,18}", text) else text
 
 
 def make_printable(text: str) -> str:
@@ -175,23 +171,17 @@ def format_error(error: BaseException) -> str:
     """Return the sentence for an error."""
     if isinstance(error, MemoryError):
         return tell_flags(OUT_OF_MEMORY)
-    if isinstance(error, FileNotFoundError) and error.filename is None and not has_working_directory():
-        return "The working directory no longer exists: change to another."
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            return "The working directory no longer exists: change to another."
     return format_system_error(error) if isinstance(error, OSError) else tell_error(error)
 
 
 def tell_error(error: BaseException | str) -> str:
     """Return what an error or a warning says, with names of options instead of parameters."""
     return str(error) if isinstance(error, str) or len(error.args) != 1 else str(tell_flags(error.args[0]))
-
-
-def has_working_directory() -> bool:
-    """Return whether the working directory still exists."""
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def print_error(text: str) -> None:

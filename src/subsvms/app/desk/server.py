@@ -96,10 +96,7 @@ def make_app(desk: "ReviewDesk | QuestionDesk", token: str, hosts: set[str]) -> 
         template = TEMPLATES.get_template(f"{desk.room}.html")
         return HTMLResponse(template.render(title=desk.title, base=f"/{token}/", **desk.page_words))
 
-    async def show_meta(asked: Asked) -> Any:
-        return await asyncio.to_thread(lambda: desk.meta)
-
-    works = {"GET meta": show_meta, **pages.works}
+    works: dict[str, Work] = {"GET meta": lambda asked: asyncio.to_thread(lambda: desk.meta), **pages.works}
     api = [_make_route(name, work) for name, work in works.items()]
     static = StaticFiles(packages=[("subsvms.app.desk", "static")])
     routes = [Route("/", show_page), Mount("/api", routes=api), Mount("/static", static)]
@@ -134,8 +131,10 @@ class ReviewPages:
         self.task: asyncio.Task | None = None  # which writes what is waiting
         self.works: dict[str, Work] = {
             "GET issues": self._list_issues,
-            "GET issues/{row:int}": self._describe_issue,
-            "GET values": self._list_values,
+            "GET issues/{row:int}": lambda asked: asyncio.to_thread(
+                desk.describe, self._check_row(asked["row"])
+            ),
+            "GET values": lambda asked: asyncio.to_thread(desk.common_values, asked.get("column", "")),
             "GET state": self._show_state,
             "POST decide": self._decide,
             "POST decide-all": self._decide_all,
@@ -151,16 +150,10 @@ class ReviewPages:
         issues = await asyncio.to_thread(self.desk.list_briefly, shown)
         return {"total": len(found), "offset": offset, "last": last, "issues": issues}
 
-    async def _describe_issue(self, asked):
-        return await asyncio.to_thread(self.desk.describe, self._check_row(asked["row"]))
-
     def _check_row(self, row):
         if isinstance(row, bool) or not isinstance(row, int) or row not in self.desk.place:
             raise Refusal(404, "This row is not an issue.")
         return row
-
-    async def _list_values(self, asked):
-        return await asyncio.to_thread(self.desk.common_values, asked.get("column", ""))
 
     async def _show_state(self, asked):
         if time.monotonic() - self.looked > REFRESH_SECONDS:
