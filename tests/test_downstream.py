@@ -23,13 +23,8 @@ def make_noisy(n_classes, n=120):
     return X.astype(np.float32), y, given
 
 
-def boost_briefly(X, given):
-    return GradientBoostingClassifier(n_estimators=4, random_state=0).fit(X, given)
-
-
-def show_all_classes(values):
-    """Return one column for each class, also where one value stands for two."""
-    return np.hstack([np.zeros_like(values), values]) if values.shape[1] == 1 else values
+def boost_briefly(X, given, n_stages=4):
+    return GradientBoostingClassifier(n_estimators=n_stages, random_state=0).fit(X, given)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -37,8 +32,9 @@ def test_the_area_under_the_margin_is_the_mean_margin_of_shorter_and_shorter_mod
     X, _, given = make_noisy(n_classes)
     expected = np.zeros(len(given))
     for n_stages in range(1, 5):
-        model = GradientBoostingClassifier(n_estimators=n_stages, random_state=0).fit(X, given)
-        values = show_all_classes(model.decision_function(X).reshape(len(given), -1))
+        values = boost_briefly(X, given, n_stages).decision_function(X).reshape(len(given), -1)
+        if n_classes == 2:  # one value stands for two
+            values = np.hstack([np.zeros_like(values), values])
         for row, label in enumerate(given):
             others = [value for k, value in enumerate(values[row]) if k != label]
             expected[row] += (values[row, label] - max(others)) / 4
@@ -76,12 +72,10 @@ def test_data_oob_agrees_with_scikit_learns_out_of_bag_probabilities():
     forest = RandomForestClassifier(60, random_state=0, oob_score=True).fit(X, given)
     expected = forest.oob_decision_function_[np.arange(len(given)), given]
     np.testing.assert_allclose(scores.score_out_of_bag(forest, X, given), expected)
-
-
-def test_a_row_that_every_tree_saw_has_a_quality_of_one_half():
-    X, _, given = make_noisy(2)
-    forest = RandomForestClassifier(3, bootstrap=False, random_state=0).fit(X, given)
-    assert (scores.score_out_of_bag(forest, X, given) == 0.5).all()
+    whole = RandomForestClassifier(3, bootstrap=False, random_state=0).fit(
+        X, given
+    )  # every tree saw every row
+    assert (scores.score_out_of_bag(whole, X, given) == 0.5).all()
 
 
 @pytest.mark.parametrize("name", scores.SCORES)
@@ -102,10 +96,7 @@ def test_each_action_does_what_its_name_says(monkeypatch):
     known = np.array([False, True, True, True, True])
     cell = downstream.Cell(np.zeros((5, 1)), np.where(known, clean, given), given, known, None, None)
     advice = downstream.Advice(np.arange(5.0), labels=np.array([0, 1, 1, 1, 0]), weight=np.full(5, 0.5))
-    sets = {
-        name: (labels.tolist(), w.tolist())
-        for name, (labels, w) in downstream.list_sets(cell, advice, 0).items()
-    }
+    sets = {name: tuple(map(list, pair)) for name, pair in downstream.list_sets(cell, advice, 0).items()}
     every = [1.0] * 5
     assert sets == {
         "told": (given.tolist(), [0, 1, 1, 1, 1]),  # one of four known labels is wrong: one of five rows
@@ -158,11 +149,7 @@ def made_lines(tmp_path):
     for cell in cells:
         for seed in range(3):
             for method in (downstream.AS_GIVEN, downstream.TRUTH, *downstream.ADVISERS):
-                line = dict(zip(downstream.KEY, (*cell, seed, method), strict=True)) | {
-                    "rows": 9,
-                    "given": 0.1,
-                }
-                lines.append(line | dict(zip(downstream.COLUMNS[7:], rng.random(24), strict=True)))
+                lines.append([*cell, seed, method, 9, 0.1, *rng.random(24)])
     table = pd.DataFrame(lines, columns=list(downstream.COLUMNS))
     nothing = table["method"].isin([downstream.AS_GIVEN, downstream.TRUTH])
     for column in downstream.COLUMNS[7:]:

@@ -11,7 +11,8 @@ from packaging.requirements import Requirement
 import subsvms
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = SETTINGS["project"]
 RECIPE = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github/workflows").glob("*")}
@@ -19,8 +20,8 @@ ON_CONDA = {"matplotlib": "matplotlib-base"}  # packages that have another name 
 
 
 def read_requirements(lines):
-    """Return what lists of requirements ask for: {name: (versions, marker)}."""
-    found = [Requirement(line) for line in lines]
+    """Return what lists of requirements, Python left out, ask for: {name: (versions, marker)}."""
+    found = [Requirement(line) for line in lines if not line.startswith("python ")]
     return {one.name: (str(one.specifier), str(one.marker or "")) for one in found}
 
 
@@ -31,15 +32,15 @@ def list_steps():
 
 
 def test_the_version_is_the_same_everywhere():
-    version, day = re.search(
-        r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", (ROOT / "CHANGELOG.md").read_text(), re.M
-    ).groups()
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    version, day = re.search(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", changes, re.M).groups()
     assert subsvms.__version__ == version == CITATION["version"] == RECIPE["context"]["version"]
     assert CITATION["date-released"] == day
     assert PROJECT["dynamic"] == ["version"]
 
 
-def test_the_licence_is_the_same_everywhere():
+def test_licence_and_command_are_the_same_everywhere():
+    assert RECIPE["build"]["python"]["entry_points"] == [f"subsvms = {PROJECT['scripts']['subsvms']}"]
     assert PROJECT["license"] == CITATION["license"] == RECIPE["about"]["license"] == "BSD-3-Clause"
     assert (ROOT / "LICENSE").read_text().startswith("BSD 3-Clause License")
 
@@ -50,20 +51,11 @@ def test_the_recipe_requires_what_the_application_requires():
     expected = {
         ON_CONDA.get(name, name): versions for name, (versions, marker) in required.items() if not marker
     }
-    found = read_requirements(
-        line for line in RECIPE["requirements"]["run"] if not line.startswith("python ")
-    )
+    found = read_requirements(RECIPE["requirements"]["run"])
     assert {name: versions for name, (versions, _) in found.items()} == expected
     assert [name for name, (_, marker) in required.items() if marker] == ["uvloop"]
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
-    host = read_requirements(
-        line for line in RECIPE["requirements"]["host"] if not line.startswith("python ")
-    )
-    assert host == read_requirements(build) | {"pip": ("", "")}
-
-
-def test_the_command_is_the_same_everywhere():
-    assert RECIPE["build"]["python"]["entry_points"] == [f"subsvms = {PROJECT['scripts']['subsvms']}"]
+    host = read_requirements(RECIPE["requirements"]["host"])
+    assert host == read_requirements(SETTINGS["build-system"]["requires"]) | {"pip": ("", "")}
 
 
 def test_the_versions_of_python_are_the_same_everywhere():
@@ -72,7 +64,7 @@ def test_the_versions_of_python_are_the_same_everywhere():
     assert PROJECT["requires-python"] == f">={listed[0]}"
     for part in ("host", "run"):
         assert f"python {PROJECT['requires-python']}" in RECIPE["requirements"][part]
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    tools = SETTINGS["tool"]
     assert tools["mypy"]["python_version"] == listed[0]
     assert tools["ruff"]["target-version"] == f"py{listed[0].replace('.', '')}"
 
@@ -85,7 +77,5 @@ def test_an_extra_that_a_workflow_installs_exists(extra):
 def test_a_workflow_may_only_read_except_to_publish():
     for name, flow in WORKFLOWS.items():
         assert flow["permissions"] == {"contents": "read"}, name
-        granted = {
-            job: part.get("permissions") for job, part in flow["jobs"].items() if "permissions" in part
-        }
+        granted = {job: part["permissions"] for job, part in flow["jobs"].items() if "permissions" in part}
         assert granted == ({"publish": {"id-token": "write"}} if name == "release" else {}), name

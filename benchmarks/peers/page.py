@@ -171,13 +171,13 @@ def list_rivals(values, measure, action):
     return peers + ([(AS_GIVEN, "keep")] if action in ALONE else [])
 
 
-def list_gains(values, measure, action, kind=None):
+def list_gains(values, measure, action):
     """Return by how much each rival is better than we are, in each cell and seed."""
     sign = -1 if measure == "left" else 1
-    ours = take(values, measure, OURS, action, kind)
+    ours = take(values, measure, OURS, action)
     gains = {}
     for name, what in list_rivals(values, measure, action):
-        gain = sign * (take(values, measure, name, what, kind) - ours).dropna()
+        gain = sign * (take(values, measure, name, what) - ours).dropna()
         if len(gain):
             gains[name if what in (action, "keep") else f"{name}: {ACTIONS[what]}"] = gain
     return gains
@@ -185,11 +185,11 @@ def list_gains(values, measure, action, kind=None):
 
 def find_losses(values):
     """Return the best rival, if one is better on average, for each contest and kind of noise."""
-    lost = []
+    lost, parts = [], dict(list(values.groupby(level="kind")))
     for measure, action in CONTESTS:
-        for kind in NOISE if measure in values else ():
-            gains = list_gains(values, measure, action, kind)
-            means = {name: average(gain)[0] for name, gain in gains.items()}
+        for kind in (kind for kind in NOISE if kind in parts and measure in values):
+            gains = list_gains(parts[kind], measure, action)
+            means = {name: gain.groupby(level=CELL).mean().mean() for name, gain in gains.items()}
             better = {name: gains[name] for name, mean in means.items() if mean > 0}
             if better:
                 best = max(better, key=means.get)
@@ -198,7 +198,7 @@ def find_losses(values):
                         "what": MEASURES[measure] + ("" if action == RANK else f": {ACTIONS[action]}"),
                         "noise": NOISE[kind],
                         "cells": better[best].groupby(level=CELL).ngroups,
-                        "we": f"{average(take(values, measure, OURS, action, kind))[0]:.4f}",
+                        "we": f"{average(take(parts[kind], measure, OURS, action))[0]:.4f}",
                         "best": best,
                         "better by": format_average(better[best]),
                         "rivals that are better": f"{len(better)} of {len(gains)}",

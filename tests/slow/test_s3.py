@@ -187,10 +187,8 @@ def test_an_address_that_names_no_table_is_reported(bucket, folder, where, messa
 
 
 def allow_without_rights(server, n_requests):
-    headers = {"Content-Type": "text/plain"}
-    urllib.request.urlopen(
-        urllib.request.Request(f"{server}/moto-api/reset-auth", n_requests, headers, method="POST")
-    ).close()
+    asked = {"data": n_requests, "headers": {"Content-Type": "text/plain"}, "method": "POST"}
+    urllib.request.urlopen(urllib.request.Request(f"{server}/moto-api/reset-auth", **asked)).close()
 
 
 def test_a_table_that_may_not_be_read_is_reported(bucket, folder, server):
