@@ -327,7 +327,7 @@ def test_a_process_that_is_killed_loses_no_answer_that_it_acknowledged(made):
             if line == "end\n":
                 break
             acknowledged.append(int(line))
-            if len(acknowledged) % 9 == 0:
+            if len(acknowledged) % 12 == 0:
                 person.send_signal(signal.SIGKILL)
                 break
         person.communicate(timeout=60)

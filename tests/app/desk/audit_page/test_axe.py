@@ -4,10 +4,7 @@ import pytest
 from browsers import answer_in_turns
 
 pytestmark = pytest.mark.slow
-SCREENS = {
-    "wide": dict(width=1200, height=800), "dark": dict(width=1200, height=800, scheme="dark"),
-    "phone": dict(width=390, height=844),
-}  # fmt: skip
+SCREENS = {"wide": dict(width=1200, height=800), "phone": dict(width=390, height=844, scheme="dark")}
 
 
 @pytest.mark.parametrize("screen", SCREENS)

@@ -11,9 +11,10 @@ from subsvms.app.runs.options import Options
 
 pytestmark = pytest.mark.slow
 SCREENS = {
-    "wide": dict(width=1280, height=800), "dark": dict(width=1280, height=800, scheme="dark"),
-    "tight": dict(width=800, height=600), "phone": dict(width=390, height=844, scheme="dark"),
-}  # fmt: skip
+    "wide": dict(width=1280, height=800),
+    "tight": dict(width=800, height=600, scheme="dark"),
+    "phone": dict(width=390, height=844, scheme="dark"),
+}
 
 
 def choose_first(person):
