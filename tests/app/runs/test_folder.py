@@ -14,7 +14,8 @@ from subsvms._effort import listening
 from subsvms.app.names import PLAN, UNFINISHED
 from subsvms.app.runs import folder as folders
 from subsvms.app.runs.acts import Act, Decisions
-from subsvms.app.runs.folder import fill_folder, prepare_place, resume_folder
+from subsvms.app.runs.folder import fill_folder, prepare_place, refuse, resume_folder
+from subsvms.app.runs.options import tell_flags
 from subsvms.exceptions import TableError
 
 TABLE, PAGE = "y\n1\n", "<html>"
@@ -147,6 +148,10 @@ def test_a_message_names_the_folder_that_the_user_knows(tmp_path):
     with pytest.raises(TableError) as caught, fill_folder(tmp_path / "a.subsvms", force=False) as folder:
         raise TableError(f"{folder / 'corrected.csv'} could not be written.")
     assert str(caught.value) == f"{tmp_path / 'a.subsvms' / 'corrected.csv'} could not be written."
+    with pytest.raises(TableError) as caught, fill_folder(tmp_path / "a", force=False) as folder:
+        refuse(folder, "is full: {other}.")
+    told = tell_flags(caught.value.args[0])
+    assert told == f"{str(tmp_path / 'a')!r} is full: choose another folder (--output)."
 
 
 def add_file(folder):

@@ -144,7 +144,10 @@ def format_origins(origins: Sequence[Origin]) -> list[Note]:
     first = origins[0]
     n_more = len(origins) - 1
     more = f" The same holds for {n_more} more column{'s' if n_more > 1 else ''}." if n_more else ""
-    value = "missing" if first.value is None or first.value != first.value else show(_as_plain(first.value))
+    value = first.value
+    if isinstance(value, float) and not np.isnan(value):  # as a column of text has it
+        value = str(int(value)) if value.is_integer() else repr(value)
+    shown = "missing" if value is None or value != value else show(value)
     words = (
         "Where {column} is {value}, {n:,} of {n_rows:,} labels contradict the votes; of other rows with such "
         "votes, about {expected:,.0f} would.{more} If the column says who labelled a row, or where it came "
@@ -152,15 +155,10 @@ def format_origins(origins: Sequence[Origin]) -> list[Note]:
     )
     return [
         Note(
-            "origin", words, column=show(first.column), value=value, n=first.n_contradicted,
+            "origin", words, column=show(first.column), value=shown, n=first.n_contradicted,
             n_rows=first.n_rows, expected=first.expected, more=more, by=Setting("by", first.column),
         )
     ]  # fmt: skip
-
-
-def _as_plain(value):
-    """Return a number without decimals that say nothing, as a column of text has it."""
-    return (str(int(value)) if value.is_integer() else repr(value)) if isinstance(value, float) else value
 
 
 def number_strata(winner: np.ndarray, share: np.ndarray) -> np.ndarray:

@@ -31,16 +31,11 @@ from subsvms.app.runs.record import Input, check_unchanged, read_record
 from subsvms.app.runs.run import Clock, Finding, Run, examine_parts, examine_table, run_in_memory
 from subsvms.app.runs.source import Source
 from subsvms.app.runs.summary import Summary, get_version, summarise
+from subsvms.app.tables import files
 from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
 from subsvms.app.tables.arrow import find_class_names, render_arrow
 from subsvms.app.tables.databases import read_database
-from subsvms.app.tables.files import (
-    COMPRESSIONS,
-    check_target,
-    digest_file,
-    measure_free_memory,
-    split_suffix,
-)
+from subsvms.app.tables.files import check_target, digest_file, measure_free_memory
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.table import LabelledTable, place_beside, read_table
 from subsvms.app.tables.where import find_common_format, is_data_set, list_files
@@ -188,7 +183,7 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
         factor = FORMATS[find_common_format(paths, format)].growth
     except TableError:  # the run itself will report what is wrong with them
         return True
-    growth = [COMPRESSED_BYTES if path.suffix.lower() in COMPRESSIONS else 1.0 for path in paths]
+    growth = [COMPRESSED_BYTES if path.suffix.lower() in files.COMPRESSIONS else 1.0 for path in paths]
     size = sum(times * path.stat().st_size for times, path in zip(growth, paths, strict=True))
     return factor * size <= SHARE_OF_MEMORY * measure_free_memory()
 
@@ -285,7 +280,7 @@ def choose_place(
 ) -> Path:
     """Return the folder that a run makes: big.subsvms beside big.parquet, or beside the folder big."""
     if len(paths) == 1 and not (isinstance(where, str) and as_place(where).is_dir()):
-        return place_result(paths[0], f"{split_suffix(paths[0], format)[0]}.{ending}")
+        return place_result(paths[0], f"{files.split_suffix(paths[0], format)[0]}.{ending}")
     base = base.resolve()
     if base == Path.cwd():
         words = "The table consists of several files here: say with {output} where the result should go."

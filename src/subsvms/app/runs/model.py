@@ -190,7 +190,6 @@ def predict_file(
 
 
 def _check_output(table, path, *, force):
-    """Raise an error if the predictions could not be written there."""
     if find_output_format(path) == "svmlight":
         raise TableError(
             f"{str(path)!r} asks for LIBSVM text, which has no place for predictions beside the labels: give "
@@ -200,7 +199,6 @@ def _check_output(table, path, *, force):
 
 
 def _number_rows(table):
-    """Return a table of row numbers, for predictions that have no place in the table itself."""
     import pyarrow as pa
 
     numbers = pa.table({"row": np.arange(1, len(table) + 1)})

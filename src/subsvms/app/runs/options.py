@@ -245,7 +245,12 @@ def check_option(one: Field, value: Any) -> Any:
     value = value.item() if getattr(value, "shape", None) == () else value  # a number of NumPy
     types = list_types(one)
     if declared.choices and (isinstance(value, str) or int not in types):
-        check_choice(one, value)
+        if value not in declared.choices:
+            words = "{name} must be one of {known}; got {value!r}{hint}"
+            if int in types:
+                words = "{name} must be {known} or a whole number; got {value!r}{hint}"
+            hint, known = suggest(str(value), declared.choices) or ".", ", ".join(declared.choices)
+            raise TableError(words, name=Setting(one.name), known=known, value=value, hint=hint)
     elif declared.low is not None and int in types:
         check_count(one.name, value, int(declared.low))
     if declared.low is not None and declared.high is not None:
@@ -253,18 +258,6 @@ def check_option(one: Field, value: Any) -> Any:
     if types == (str,) and not isinstance(value, str):
         raise TableError("{name} must be text; got {value!r}.", name=Setting(one.name), value=value)
     return value
-
-
-def check_choice(one: Field, value: Any) -> None:
-    """Raise an error unless a value is one of those that an option may have."""
-    known = one.metadata[DECLARED].choices
-    if value in known:
-        return
-    words = "{name} must be one of {known}; got {value!r}{hint}"
-    if int in list_types(one):
-        words = "{name} must be {known} or a whole number; got {value!r}{hint}"
-    hint = suggest(str(value), known) or "."
-    raise TableError(words, name=Setting(one.name), known=", ".join(known), value=value, hint=hint)
 
 
 # In Python

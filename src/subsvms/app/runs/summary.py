@@ -16,15 +16,8 @@ from subsvms.app.runs.options import write_command
 from subsvms.app.runs.run import Finding, Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.table import FRAME
+from subsvms.correction import _words as words_of
 from subsvms.correction._rule import Halt
-from subsvms.correction._words import (
-    ESTIMATED_BEFORE,
-    Found,
-    format_done,
-    format_held_back,
-    format_keeper,
-    is_distrusted,
-)
 from subsvms.exceptions import Note, Sentence, cut, format_interval, format_percent
 
 UNSEEN = 0.001  # an error rate below this is shown as none
@@ -127,7 +120,7 @@ def summarise(finding: Finding, written: Written) -> Summary:
         filled=missing * correction.settings.fill_missing, flagged=tally.n_flagged,
         changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
         held_back=tally.held_back, audited=None if audited is None else int(audited.sum()),
-        kept_by=[[format_keeper(Halt[name], correction.settings), count] for name, count in kept_by],
+        kept_by=[[words_of.format_keeper(Halt[name], correction.settings), count] for name, count in kept_by],
         explained=noise.explained, error_rate=describe.name_rate(noise.error_rate, noise.error_rate_interval),
         error_rate_interval=[float(limit) for limit in noise.error_rate_interval],
         noise_matrix=noise.matrix.tolist(), expected_precision=precision,
@@ -185,14 +178,14 @@ def format_result(summary: Summary) -> list[str]:
             f"About {rate} of the {labelled} labels are estimated to be wrong ({format_interval(low, high)})."
         ]
     if summary.audited is not None:
-        words += [ESTIMATED_BEFORE] * (summary.explained and summary.error_rate is not None)
-    found = Found(
+        words += [words_of.ESTIMATED_BEFORE] * (summary.explained and summary.error_rate is not None)
+    found = words_of.Found(
         summary.labelled, summary.flagged, summary.action, summary.changed, summary.audited,
         summary.explained, summary.expected_precision,
     )  # fmt: skip
-    words.append(format_done(found, dry=summary.folder is None))
+    words.append(words_of.format_done(found, dry=summary.folder is None))
     if summary.held_back:
-        words.append(format_held_back(summary.flagged, [(what, n) for what, n in summary.kept_by]))
+        words.append(words_of.format_held_back(summary.flagged, [(what, n) for what, n in summary.kept_by]))
     if summary.listing:
         words.append(summary.listing)
     if summary.verified:
@@ -274,7 +267,7 @@ def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
             )
     if summary.notes:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
-    if changed and is_distrusted(summary.notes):
+    if changed and words_of.is_distrusted(summary.notes):
         steps.append(
             f"Do not use {at_hand.table} before you have looked at some of its changes: a note says why."
         )
