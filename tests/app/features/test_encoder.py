@@ -51,8 +51,7 @@ def test_new_rows_may_hold_anything(mixed, tmp_path):
     odd = ["1,,,,,", "2,\x00é,tomorrow,maybe,mauve,huge", "3,good,1850-01-01,true,red,1e300"]
     X = made.transformer.transform(read_text(tmp_path, "more,review,day,flag,colour,size", *odd))
     factor, size = made.transformer.factor, made.names.index("size")
-    assert np.isfinite(X).all()
-    assert X[0, size] == X[1, size] == 0 and X[2, size] == factor
+    assert np.isfinite(X).all() and X[0, size] == X[1, size] == 0 and X[2, size] == factor
     assert np.all(X[1, [name.startswith("colour") for name in made.names]] == 0)
     assert np.abs(X).max() <= 1.01 * factor
     other = read_text(tmp_path, "sise,colour,flag,day,review", "1,2,3,4,5")
@@ -100,8 +99,7 @@ def test_no_column_dominates_another_and_the_default_kernel_width_suits_all(tmp_
     assert all(fair / 5 < one < 5 * fair for one in share.values()), share
     for X in (made.X, make_features(table, exclude=["big", "city"]).X, make_features(table, only=["size"]).X):
         exponents = distances(X) / X.shape[1]
-        assert 0.1 < exponents.mean() < 0.6
-        assert exponents.max() <= 4.0
+        assert 0.1 < exponents.mean() < 0.6 and exponents.max() <= 4.0
 
 
 def test_categories_that_differ_are_equally_far_apart(tmp_path):
@@ -120,8 +118,7 @@ def test_missing_values_are_filled_and_frequent_ones_marked(tmp_path):
     made = make_features(make_table(tmp_path, a=cells, b=rare))
     assert made.names == ("a", "a=missing", "b")
     marked = made.X[:, 1] > 0
-    assert marked.sum() == 30 and np.all(made.X[marked, 0] == 0)
-    assert made.X[0, 2] == 0
+    assert marked.sum() == 30 and np.all(made.X[marked, 0] == 0) and made.X[0, 2] == 0
 
 
 def test_texts_are_as_far_apart_as_categories_and_none_is_an_outlier(tmp_path):

@@ -52,8 +52,7 @@ def test_every_format_and_compression_holds_the_same_table(tmp_path, suffix):
     again = read_table(tmp_path / f"t{suffix}", "label")
     expected = {"id": ["007", "08", "09"], "n": ["1.50", "=1+1", "+3"], "label": ["no", "no", "yes"]}
     expected |= {"given": ["yes", "no", "yes"], "z": [" x", "-", "@a"]}
-    assert again.columns.to_pydict() == expected
-    assert again.labels.tolist() == expected["label"]
+    assert again.columns.to_pydict() == expected and again.labels.tolist() == expected["label"]
 
 
 def test_a_pattern_or_list_of_files_is_one_table(tmp_path):
@@ -62,8 +61,7 @@ def test_a_pattern_or_list_of_files_is_one_table(tmp_path):
     whole = read_table(str(tmp_path / "part-*.parquet"), "y")
     assert whole.columns["n"].to_pylist() == [0, 0, 1, 1, 2, 2] and len(whole.paths) == 3
     listed = read_table([tmp_path / "part-1.parquet", str(tmp_path / "part-[2].parquet")], "y")
-    assert listed.columns["n"].to_pylist() == [1, 1, 2, 2]
-    assert listed.digest != whole.digest
+    assert listed.columns["n"].to_pylist() == [1, 1, 2, 2] and listed.digest != whole.digest
     write_table(whole, tmp_path / "whole.parquet")
     assert parquet.read_table(tmp_path / "whole.parquet").equals(whole.columns)
 
@@ -92,8 +90,8 @@ def test_standard_input_is_recognised_by_its_content(tmp_path, monkeypatch, name
     stream = io.TextIOWrapper(io.BytesIO((tmp_path / name).read_bytes()))
     monkeypatch.setattr("sys.stdin", stream)
     piped = read_table("-", "label")
-    assert piped.labels.tolist() == ["1", "0"]
-    assert piped.paths == () and piped.digest == read_table(tmp_path / name, "label").digest
+    assert piped.labels.tolist() == ["1", "0"] and piped.paths == ()
+    assert piped.digest == read_table(tmp_path / name, "label").digest
 
 
 def test_values_that_do_not_fit_the_table_are_refused(tmp_path):

@@ -24,9 +24,8 @@ TABLE = [["a", "label"], [1, "x"], [2, "y"]]
 
 def test_cells_keep_their_types(tmp_path):
     read = read_table(make_xlsx(tmp_path / "t.xlsx", [HEADER, *ROWS]), "label")
-    assert read.format == "xlsx" and read.notes == ()
+    assert read.format == "xlsx" and read.notes == () and read.columns.column_names == HEADER
     assert read.labels.tolist() == ["no", "yes", None]
-    assert read.columns.column_names == HEADER
     assert read.columns["id"].to_pylist() == ["007", "é <&> ]]>", " two\nlines "]
     assert read.columns["n"].to_pylist() == [1.0, 2.5, None]
     assert read.columns["flag"].to_pylist() == [True, False, None]
@@ -36,8 +35,7 @@ def test_cells_keep_their_types(tmp_path):
 def test_whole_numbers_are_labels_mixed_columns_are_text_and_errors_missing(tmp_path):
     rows = [["mixed", "when", "label"], [1, dt.datetime(2024, 1, 2), 0], ["x", dt.datetime(2024, 1, 2, 3), 1]]
     read = read_table(make_xlsx(tmp_path / "t.xlsx", [*rows, [True, None, 1]]), "label")
-    assert read.labels.tolist() == [0, 1, 1]
-    assert read.columns["mixed"].to_pylist() == ["1", "x", "true"]
+    assert read.labels.tolist() == [0, 1, 1] and read.columns["mixed"].to_pylist() == ["1", "x", "true"]
     assert read.columns["when"].to_pylist() == [dt.datetime(2024, 1, 2), dt.datetime(2024, 1, 2, 3), None]
     rows = [["a", None, None, "label"], [1, None, 5, "x"], [2, None, 6, "y"], ["#N/A", None, 7, "#REF!"]]
     read = read_table(make_xlsx(tmp_path / "t.xlsx", rows), "label")
