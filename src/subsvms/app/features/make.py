@@ -77,13 +77,9 @@ class Features:
 
 
 def make_features(
-    table: LabelledTable,
-    *,
-    exclude: Sequence[str] = (),
-    only: Sequence[str] = (),
-    keep: Sequence[str] = (),
+    table: LabelledTable, *, exclude: Sequence[str] = (), only: Sequence[str] = (), keep: Sequence[str] = (),
     features: Any = None,
-) -> Features:
+) -> Features:  # fmt: skip
     """Turn the columns of a table, except the label, or ready-made features, into numeric ones."""
     exclude, only, keep = (
         _as_names(names, option) for names, option in ((exclude, "exclude"), (only, "only"), (keep, "keep"))

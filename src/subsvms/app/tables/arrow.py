@@ -270,13 +270,9 @@ class Coded:
 
 
 def name_labels(
-    columns: Any,
-    label: str | None,
-    names: Mapping[int, str],
-    render: Callable[[Any], bytes],
-    *,
+    columns: Any, label: str | None, names: Mapping[int, str], render: Callable[[Any], bytes], *,
     missing: Sequence[int] = (),
-) -> tuple[Any, dict[str, Any]]:
+) -> tuple[Any, dict[str, Any]]:  # fmt: skip
     """Return a table with names in place of codes, and what is needed to write the codes back."""
     import pyarrow as pa
 

@@ -162,15 +162,12 @@ def text_options(n_columns: int, separator: str, block_size: int, **reading: Any
     from pyarrow import csv
 
     numbers = [str(i) for i in range(n_columns)]
+    types = dict.fromkeys(numbers, pa.string())
+    nulls = {"null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": False}
     return {
         "read_options": csv.ReadOptions(column_names=numbers, block_size=block_size, **reading),
         "parse_options": csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-        "convert_options": csv.ConvertOptions(
-            column_types=dict.fromkeys(numbers, pa.string()),
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),  # fmt: skip
+        "convert_options": csv.ConvertOptions(column_types=types, **nulls),
     }
 
 

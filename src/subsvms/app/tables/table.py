@@ -85,16 +85,10 @@ class LabelledTable:
 
 
 def read_table(
-    where: str | os.PathLike | Sequence[str | os.PathLike],
-    label: str | None,
-    *,
-    format: str | None = None,
-    encoding: str | None = None,
-    separator: str | None = None,
-    sheet: str | None = None,
-    query: str | None = None,
-    **labels: Any,
-) -> LabelledTable:
+    where: str | os.PathLike | Sequence[str | os.PathLike], label: str | None, *, format: str | None = None,
+    encoding: str | None = None, separator: str | None = None, sheet: str | None = None,
+    query: str | None = None, **labels: Any,
+) -> LabelledTable:  # fmt: skip
     """Read a table and check its labels, with the options of `read_labels`."""
     reading = Reading(encoding, separator, sheet, query)
     contents = [files.read_content(path, format) for path in find_files(where)]
@@ -140,13 +134,9 @@ def keep_rows(table: LabelledTable, keep: np.ndarray) -> LabelledTable:
 
 
 def write_table(
-    table: LabelledTable,
-    path: str | os.PathLike,
-    label_values: Sequence | np.ndarray | None = None,
-    extra_columns: Mapping[str, Sequence | np.ndarray] | None = None,
-    *,
-    force: bool = False,
-) -> None:
+    table: LabelledTable, path: str | os.PathLike, label_values: Sequence | np.ndarray | None = None,
+    extra_columns: Mapping[str, Sequence | np.ndarray] | None = None, *, force: bool = False,
+) -> None:  # fmt: skip
     """Write the table with new labels, completely or not at all; everything else stays as it was."""
     format = files.find_output_format(path, table.format)
     target = files.check_target(path, table.paths, force=force)

@@ -154,8 +154,7 @@ def _find_root(remote, local):
     other = next((one for one in [*remote, *local] if getattr(one, "root", None) != first.root), None)
     if other is not None:
         raise TableError(
-            f"{str(first)!r} and {str(other)!r} do not lie in the same place: copy all files of the table "
-            "to one."
+            f"{str(first)!r} and {str(other)!r} do not lie in the same place: copy all files to one."
         )
     scheme, _ = first.root
     inner = os.path.commonpath([one.parent.text.removeprefix(f"{scheme}://") for one in remote])

@@ -9,7 +9,7 @@ to. Document types, which XML bombs need, are refused.
 import datetime as dt
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from html import escape
 from io import BytesIO
@@ -116,9 +116,7 @@ def read_reference(reference: str) -> tuple[int, int]:
 class Scan:
     """What the XML of a sheet holds, as far as its values do not say it, and where some columns are in it."""
 
-    def __init__(
-        self, data: bytes, name: str, lengths: Sequence[int] = (), columns: frozenset[int] = frozenset()
-    ):
+    def __init__(self, data: bytes, name: str, lengths: Sequence[int] = (), columns: Set[int] = frozenset()):
         self.data, self.lengths, self.columns = data, lengths, columns  # lengths of the shared texts
         self.n_rows = self.n_columns = 0  # up to the last cell that is not empty
         self.n_characters = 0
