@@ -156,8 +156,8 @@ def test_mistakes_are_answered_with_a_sentence():
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_ten_thousand_attacks_with_retraining_turn_no_certified_verdict(n_classes):
-    """Attackers choose at random, by influence, or (one in 20) greedily; each trial retrains for a row."""
-    n_trials, turned = 0, 0
+    """Attackers choose at random, or the labels that would turn the verdict, one fewer than needed."""
+    n_trials = 0
     rng = np.random.default_rng(n_classes)
     while n_trials < 5_000:  # ten thousand in all
         seed = int(rng.integers(2**31))
@@ -165,44 +165,16 @@ def test_ten_thousand_attacks_with_retraining_turn_no_certified_verdict(n_classe
         committee = make_committee(X, labels, seed, size=6, n_members=8)
         certificate = certify(committee)
         for row in np.flatnonzero(certificate.withstands > 0):
-            m = certificate.withstands[row]
-            attacks = [attack_randomly, attack_by_influence]
-            for attack in (attack_greedily, *attacks) if n_trials % 40 < 2 else attacks:
-                flipped = attack(committee, X, labels, row, m, certificate.verdicts[row], rng)
-                if len(np.unique(flipped)) < n_classes:
-                    continue
-                n_trials += 1
-                scores = retrain(committee, X, flipped, [row])
-                turned += not still_stands(scores, certificate.verdicts[[row]])[0]
-    assert turned == 0
-
-
-def attack_randomly(committee, X, labels, row, n_flips, verdict, rng):
-    flipped, n_classes = labels.copy(), len(committee.classes_)
-    rows = rng.choice(len(labels), min(n_flips, len(labels)), replace=False)
-    flipped[rows] = (labels[rows] + rng.integers(1, n_classes, len(rows))) % n_classes
-    return flipped
-
-
-def attack_by_influence(committee, X, labels, row, n_flips, verdict, rng):
-    """Change the labels that would turn the verdict, one fewer than needed."""
-    flips = find_turning_flips(committee, row)
-    flipped = labels.copy()
-    flipped[flips.rows[:n_flips]] = flips.labels[:n_flips]
-    return flipped
-
-
-def attack_greedily(committee, X, labels, row, n_flips, verdict, rng):
-    """Change one label after the other to what lowers the margin most, found by retraining on a few."""
-    flipped, n_classes = labels.copy(), len(committee.classes_)
-    for _ in range(min(n_flips, 3)):
-        trials = []
-        for other in rng.choice(len(labels), 6, replace=False):
-            trial = flipped.copy()
-            trial[other] = (trial[other] + rng.integers(1, n_classes)) % n_classes
-            if len(np.unique(trial)) == n_classes:
-                scores = retrain(committee, X, trial, [row])[0]
-                trials.append((scores[verdict] - np.delete(scores, verdict).max(), other, trial))
-        if trials:
-            flipped = min(trials, key=lambda item: item[:2])[2]
-    return flipped
+            n_flips = min(certificate.withstands[row], len(labels))
+            rows = rng.choice(len(labels), n_flips, replace=False)
+            worst = find_turning_flips(committee, row)
+            for places, others in (
+                (rows, (labels[rows] + rng.integers(1, n_classes, n_flips)) % n_classes),
+                (worst.rows[:n_flips], worst.labels[:n_flips]),
+            ):
+                flipped = labels.copy()
+                flipped[places] = others
+                if len(np.unique(flipped)) == n_classes:
+                    n_trials += 1
+                    scores = retrain(committee, X, flipped, [row])
+                    assert still_stands(scores, certificate.verdicts[[row]])[0]

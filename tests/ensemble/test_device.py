@@ -151,16 +151,22 @@ def test_a_gpu_whose_votes_have_another_bit_is_refused(gpu, monkeypatch):
             count_votes(voters, X, Effort(device="cuda"))
 
 
-def test_without_a_gpu_cuda_is_refused_and_auto_takes_the_cpu(monkeypatch):
+def test_a_gpu_must_exist_and_auto_takes_the_cpu_or_that_of_the_table(monkeypatch):
     X, voters = make_voters()
-    monkeypatch.setattr(device_module, "count_gpus", lambda: 0)
     monkeypatch.setattr(device_module, "require_extra", lambda *_: None)
-    assert find_device("auto", voters, X) is None
-    assert find_device("cpu", voters, X) is None
-    with pytest.raises(InputError, match="there is no GPU with CUDA here; device='cpu' gives the same"):
-        find_device("cuda", voters, X)
-    with pytest.raises(InputError, match="device must be 'cpu', .* or 'auto'; got 'gpu'"):
-        find_device("gpu", voters, X)
+    for n_gpus, device, message in [
+        (0, "cuda", "there is no GPU with CUDA here; device='cpu' gives the same"),
+        (0, "gpu", "device must be 'cpu', .* or 'auto'; got 'gpu'"),
+        (2, "cuda:2", "'cuda:2' is not possible: the last GPU here is 'cuda:1'; device"),
+    ]:
+        monkeypatch.setitem(sys.modules, "cupy", CountingCuPy(n_gpus))
+        with pytest.raises(InputError, match=message):
+            find_device(device, voters, X)
+    held = SimpleNamespace(device=SimpleNamespace(id=1))
+    assert find_device("cuda:1", voters, X) == 1
+    assert find_device("cuda:0", voters, held) == find_device("auto", voters, held) == 1
+    monkeypatch.setitem(sys.modules, "cupy", CountingCuPy(0))
+    assert find_device("auto", voters, X) is None and find_device("cpu", voters, X) is None
 
 
 class CountingCuPy:
@@ -169,17 +175,6 @@ class CountingCuPy:
     def __init__(self, n_gpus):
         runtime = SimpleNamespace(getDeviceCount=lambda: n_gpus)
         self.cuda = SimpleNamespace(runtime=runtime, is_available=lambda: n_gpus > 0)
-
-
-def test_a_gpu_by_number_must_exist_and_leaves_a_table_where_it_is(monkeypatch):
-    X, voters = make_voters()
-    monkeypatch.setitem(sys.modules, "cupy", CountingCuPy(2))
-    monkeypatch.setattr(device_module, "require_extra", lambda *_: None)
-    assert find_device("cuda:1", voters, X) == 1
-    with pytest.raises(InputError, match="'cuda:2' is not possible: the last GPU here is 'cuda:1'; device"):
-        find_device("cuda:2", voters, X)
-    held = SimpleNamespace(device=SimpleNamespace(id=1))
-    assert find_device("cuda:0", voters, held) == find_device("auto", voters, held) == 1
 
 
 def test_threads_send_svms_to_a_gpu_once(monkeypatch):

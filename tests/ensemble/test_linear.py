@@ -47,25 +47,16 @@ def test_weights_are_those_of_solving_each_member(seed, name, out_of_bag):
     assert np.all(mass >= np.abs(a).sum(axis=1) - 1e-12)
 
 
-def test_sparse_rows_get_the_weights_of_dense_ones():
-    X, _ = make_table(0, 50, n_features=6)
+def test_threads_and_blocks_do_not_change_a_bit_and_sparse_rows_hardly_any(monkeypatch):
+    X, _ = make_table(0, 300, n_features=6)
     X[X < 0.6] = 0.0
-    subsets = draw_blind(50, 10, 7, seed=0)
-    dense, other = (
-        collect(solve_members(table, subsets, Kernel.named("rbf", 1.0), 0.1), table, np.arange(50))
-        for table in (X, sparse.csr_matrix(X))
-    )
-    assert_allclose(other[0], dense[0], atol=1e-12)
-
-
-def test_threads_and_blocks_do_not_change_a_bit(monkeypatch):
-    X, _ = make_table(0, 300)
-    members = solve_members(X, draw_blind(300, 20, 9, seed=0), Kernel.named("rbf", 1.0), 0.1)
-    whole = collect(members, X, np.arange(300))
-    threads = collect(members, X, np.arange(300), effort=Effort(3))
+    subsets, kernel, seen = draw_blind(300, 20, 9, seed=0), Kernel.named("rbf", 1.0), np.arange(300)
+    members = solve_members(X, subsets, kernel, 0.1)
+    whole, threads = collect(members, X, seen), collect(members, X, seen, effort=Effort(3))
+    csr = sparse.csr_matrix(X)
+    assert_allclose(collect(solve_members(csr, subsets, kernel, 0.1), csr, seen)[0], whole[0], atol=1e-12)
     monkeypatch.setattr(_linear, "BLOCK_BYTES", 1)
-    small = collect(members, X, np.arange(300))
-    for values, again, few in zip(whole, threads, small, strict=True):
+    for values, again, few in zip(whole, threads, collect(members, X, seen), strict=True):
         assert_array_equal(values, again)
         assert_array_equal(values, few)
 

@@ -156,43 +156,33 @@ def test_votes_of_two_ensembles_add_up():
     assert_allclose(both.sums, whole.sums, atol=1e-9)
 
 
-@pytest.mark.parametrize("offset, precision", [(0.0, np.float32), (1e4, np.float64)])
-def test_data_with_a_large_offset_are_voted_on_in_double_precision(offset, precision):
-    """|x|^2 + |z|^2 - 2 x'z cancels in single precision if |x| is large."""
+def test_a_large_offset_and_large_coefficients_are_voted_on_in_double_precision():
+    """|x|^2 + |z|^2 - 2 x'z cancels if |x| is large; rows in one place have coefficients near C."""
     X, labels, subsets, _, voters = make_ensemble()
-    assert voters.intercept.dtype == np.float32
-    solution = solve_subsets(X + offset, labels, subsets, kernel=KERNELS["rbf"], C=10.0)
-    moved = gather_voters(X + offset, solution, np.bincount(labels), KERNELS["rbf"])
-    assert moved.intercept.dtype == precision
-    ours, expected = (count_votes(v, Z) for v, Z in ((moved, X + offset), (voters, X)))
-    assert_allclose(ours.mean_value, expected.mean_value, atol=1e-3)
-
-
-def test_svms_with_large_coefficients_vote_in_double_precision():
-    """If rows of both classes are in nearly the same place, coefficients are near C."""
-    X = np.linspace(0, 1, 40)[:, None] * 1e-3
-    labels = np.arange(40) % 2
-    subsets = draw_subsets(labels, 20, 10, seed=0)
+    for offset, precision in ((0.0, np.float32), (1e4, np.float64)):
+        solution = solve_subsets(X + offset, labels, subsets, kernel=KERNELS["rbf"], C=10.0)
+        moved = gather_voters(X + offset, solution, np.bincount(labels), KERNELS["rbf"])
+        assert moved.intercept.dtype == precision
+        ours, expected = (count_votes(v, Z) for v, Z in ((moved, X + offset), (voters, X)))
+        assert_allclose(ours.mean_value, expected.mean_value, atol=1e-3)
+    near = np.linspace(0, 1e-3, len(labels))[:, None]
     for C, precision in ((1.0, np.float32), (1e6, np.float64)):
-        solution = solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], C=C)
-        assert vote_precision(X, solution.as_matrix(40), KERNELS["rbf"]) is precision
+        solution = solve_subsets(near, labels, subsets, kernel=KERNELS["rbf"], C=C)
+        assert vote_precision(near, solution.as_matrix(len(labels)), KERNELS["rbf"]) is precision
 
 
-def test_new_rows_with_huge_values_are_far_from_all_training_rows():
+def test_huge_values_are_clipped_in_training_and_in_the_vote():
     _, _, _, solution, voters = make_ensemble()
-    votes = count_votes(voters, np.full((1, 6), 1e300))
+    votes = count_votes(voters, np.full((1, 6), 1e300))  # far from all training rows
     assert_allclose(votes.sums[0, 1], np.clip(solution.intercept, -1, 1).sum(), rtol=1e-5)
-
-
-def test_huge_training_values_are_clipped_in_training_and_in_the_vote():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 3)) * 1e100
+    X = np.random.default_rng(0).normal(size=(40, 3)) * 1e100
     labels = (X[:, 0] > 0).astype(int)
     subsets = draw_subsets(labels, 20, 10, seed=0)
     kernel = KERNELS["linear"]
     solution = solve_subsets(X, labels, subsets, kernel=kernel, C=1e-30)
     votes = count_votes(gather_voters(X, solution, np.bincount(labels), kernel), X)
-    f = solution.as_matrix(40) @ (np.clip(X, -1e15, 1e15) @ np.clip(X, -1e15, 1e15).T) + solution.intercept
+    cut = np.clip(X, -1e15, 1e15)
+    f = solution.as_matrix(40) @ (cut @ cut.T) + solution.intercept
     assert_allclose(votes.sums[:, 1], np.clip(f, -1, 1).sum(axis=0), atol=1e-3)
 
 
