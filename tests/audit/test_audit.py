@@ -1,5 +1,3 @@
-"""The questions of an audit, what it changes, and what it refuses."""
-
 import numpy as np
 import pytest
 from corrections import attacked, quick

@@ -1,5 +1,3 @@
-"""What an audit claims, in words."""
-
 import numpy as np
 from known_rings import audited, make_suspicious
 

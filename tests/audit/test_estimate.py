@@ -1,5 +1,3 @@
-"""How many labels are wrong in all."""
-
 import numpy as np
 import pytest
 from known_rings import make_suspicious

@@ -1,5 +1,3 @@
-"""What random answers prove, against plain counting."""
-
 import itertools
 
 import numpy as np

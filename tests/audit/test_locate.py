@@ -1,5 +1,3 @@
-"""The first sample of an audit."""
-
 import numpy as np
 import pytest
 from known_rings import make_suspicious

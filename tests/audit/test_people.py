@@ -1,5 +1,3 @@
-"""People who are simulated."""
-
 import numpy as np
 from known_rings import audited, make_suspicious
 

@@ -1,5 +1,3 @@
-"""What an audit starts from is checked."""
-
 import json
 
 import numpy as np

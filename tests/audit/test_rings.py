@@ -1,5 +1,3 @@
-"""When a set of rows passes, against plain counting."""
-
 import numpy as np
 import pytest
 from known_rings import decide, list_passes, look_up, make_ring

@@ -1,5 +1,3 @@
-"""The SVMs that predict the given labels best are found, from few rows and without a clean label."""
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -53,12 +51,15 @@ def test_distances_are_those_of_all_pairs():
     assert_allclose([mean_squared_distance(X), mean_squared_distance(sparse.csr_array(X))], mean)
 
 
-def test_one_of_few_candidates_is_chosen_that_is_as_good_as_the_best():
-    X, y = make_moons(600, noise=0.2, random_state=0)
+def test_one_of_few_candidates_is_chosen_that_is_as_good_as_the_best_by_any_seed_and_threads():
+    X, y = make_moons(600, noise=0.3, random_state=0)
     choice = choose(X, y)
     assert choice.chosen.log_loss <= min(candidate.log_loss for candidate in choice.candidates) + 0.01
     assert len(choice.candidates) in (4, 5)
     assert f"SVMs of {choice.chosen.subset_size} rows" in str(choice)
+    assert choice == choose(X, y, n_jobs=3)
+    one, other = (correct_labels(X, y, random_state=seed) for seed in (1, 2))
+    assert one.choice == other.choice and (one.votes.sums != other.votes.sums).any()
 
 
 def test_a_linear_table_gets_a_wide_kernel_and_a_chessboard_a_narrow_one(seed):
@@ -102,13 +103,6 @@ def test_subsets_that_take_all_rows_of_a_rare_class_are_not_chosen():
     small, *others = sorted(choose(X, labels).candidates, key=lambda one: one.subset_size)
     assert all(one.log_loss > small.log_loss - 0.005 for one in others)
     assert choose(X, labels).chosen.subset_size < 100
-
-
-def test_neither_seed_nor_threads_change_the_choice():
-    X, y = make_moons(400, noise=0.3, random_state=0)
-    assert choose(X, y) == choose(X, y, n_jobs=3)
-    one, other = (correct_labels(X, y, random_state=seed) for seed in (1, 2))
-    assert one.choice == other.choice and (one.votes.sums != other.votes.sums).any()
 
 
 @pytest.mark.parametrize("X", [np.arange(4.0)[:, None], np.arange(30.0)[:, None], np.ones((50, 3))])

@@ -1,5 +1,3 @@
-"""Data frames come back as frames of the same library."""
-
 from dataclasses import replace
 
 import numpy as np
@@ -48,8 +46,9 @@ def test_rows_are_explained_by_the_labels_of_their_index(cancer, corrected, kind
     reasons = correction.reason
     for row in (0, 7, 568):
         assert correction.explain(index=frame.index[row]) == correction.explain(row) == reasons[row]
-    assert correction.explain(index=frame.index[[3, 1]]) == [reasons[3], reasons[1]]
-    assert correction.explain(index=frame.index[[3, 1]].tolist()) == [reasons[3], reasons[1]]
+    some = frame.index[[3, 1]]
+    for labels in (some, some.tolist()):
+        assert correction.explain(index=labels) == [reasons[3], reasons[1]]
     flagged = correction.to_frame().query("is_label_issue").index
     assert correction.explain(index=flagged) == correction.explain(correction.flagged)
     assert correction.explain(index=[]) == []
@@ -75,11 +74,16 @@ def test_labels_that_the_index_does_not_have_are_refused_in_one_sentence(correct
 
 
 def test_rows_and_labels_of_an_index_are_not_mixed_up(corrected):
-    for wrong in ({}, {"rows": 0, "index": 0}):
-        with pytest.raises(InputError, match="^Give either rows, by number from 0, or index, labels"):
+    hint = r"got 'patient 7'\. Labels of the index are given as explain\(index=\.\.\.\)\.$"
+    for wrong, message in [
+        ({}, "^Give either rows, by number from 0, or index, labels"),
+        ({"rows": 0, "index": 0}, "^Give either rows, by number from 0, or index, labels"),
+        ({"index": 0}, "^There is no index, .*: give rows, by number from 0.$"),
+    ]:
+        with pytest.raises(InputError, match=message):
             corrected.explain(**wrong)
-    with pytest.raises(InputError, match="^There is no index, .*: give rows, by number from 0.$"):
-        corrected.explain(index=0)
+    with pytest.raises(InputError, match=hint):
+        replace(corrected, style=FrameStyle("pandas", pd.Index(INDEXES["text"]))).explain("patient 7")
 
 
 def test_a_polars_user_gets_polars(cancer):
@@ -127,25 +131,18 @@ def test_pandas_label_types_are_kept_even_with_missing_labels(cancer, dtype):
     assert corrector.correction_.missing.sum() == len(labels[::9])
 
 
-DATES = np.arange("2024-01-01", "2024-04-10", dtype="datetime64[D]").astype("datetime64[ns]")
+TEXT = (
+    "X must hold numbers, but could not convert string to float: 'red': encode text and categories first, "
+    "for example with skrub's TableVectorizer"
+)
+GAPS = (
+    "X must be finite, but row 1, column 'c' holds NaN: fill or drop such values first, for example with "
+    "scikit-learn's SimpleImputer"
+)
 
 
 @pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, "arrow"])
-@pytest.mark.parametrize(
-    "column, words",
-    [
-        (
-            ["red", "blue"] * 50,
-            "X must hold numbers, but could not convert string to float: 'red': encode text and categories "
-            "first, for example with skrub's TableVectorizer",
-        ),
-        (
-            [1.5, None] * 50,
-            "X must be finite, but row 1, column 'c' holds NaN: fill or drop such values first, for example "
-            "with scikit-learn's SimpleImputer",
-        ),
-    ],
-)
+@pytest.mark.parametrize("column, words", [(["red", "blue"] * 50, TEXT), ([1.5, None] * 50, GAPS)])
 def test_the_error_about_a_frame_names_correct_table(library, column, words):
     library = pytest.importorskip("pyarrow").table if library == "arrow" else library
     with pytest.raises(InputError) as error:
@@ -157,7 +154,7 @@ def test_the_error_about_a_frame_names_correct_table(library, column, words):
 
 
 def test_the_error_about_dates_names_correct_table_and_other_errors_do_not():
-    frame = pd.DataFrame({"c": DATES, "d": np.arange(100.0)})
+    frame = pd.DataFrame({"c": pd.date_range("2024-01-01", periods=100), "d": np.arange(100.0)})
     with pytest.raises(TypeError, match="give the whole frame to subsvms.correct_table"):
         correct_labels(frame, ["a", "b"] * 50)
     for X in (frame[[]], np.array([["x"], ["y"]] * 50)):

@@ -1,13 +1,12 @@
-"""A correction shows itself in a notebook, whatever its labels and values are."""
-
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
-from corrections import attacked, quick, quietly
+from corrections import attacked, quick
 
+from subsvms.correction._frames import FrameStyle
 from subsvms.correction._html import CELL_CHARACTERS, COLUMNS_SHOWN, ROWS_SHOWN, collect
 
 NASTY = (
@@ -38,34 +37,27 @@ TAGS = {(tag,) for tag in "p strong ul li table thead tbody tr th td code".split
 TAGS.add(("div", "class", "style"))
 
 
-def test_it_says_what_was_found_shows_the_worst_rows_and_where_to_go_on(cancer):
+def test_it_says_what_was_found_shows_the_worst_rows_and_where_to_go_on(cancer, corrected):
     X, y = cancer
-    correction = quick(X, attacked(y))
-    found = collect(correction)
-    n = int(correction.flagged.sum())
+    found = collect(corrected)
+    n = int(corrected.flagged.sum())
     assert found["words"][0] == f"{n} of 569 labels look wrong and were corrected."
     assert found["words"][1].startswith(f"{n} were changed; about ")
     assert re.fullmatch(r"Estimated share of wrong labels: .* %\)\.", found["words"][2])
     rows = [int(row) for row in found["table"]["row"]]
-    assert len(rows) == ROWS_SHOWN and correction.flagged[rows].all()
-    worst = np.sort(correction.label_quality[correction.flagged])[:ROWS_SHOWN]
-    np.testing.assert_array_equal(correction.label_quality[rows], worst)
+    assert len(rows) == ROWS_SHOWN and corrected.flagged[rows].all()
+    worst = np.sort(corrected.label_quality[corrected.flagged])[:ROWS_SHOWN]
+    np.testing.assert_array_equal(corrected.label_quality[rows], worst)
     assert [code for code, _ in found["steps"]] == ["to_frame()", "labels"]
-    page = correction._repr_html_()
+    page = corrected._repr_html_()
     assert found["words"][0] in page and "<code>to_frame()</code> all rows, with reasons" in page
-
-
-def test_rows_have_the_names_of_the_index_even_if_they_repeat(cancer):
-    X, y = cancer
-    frame = pd.DataFrame(X, index=["twice"] * 2 + [f"patient {i}" for i in range(567)]).rename(columns=str)
-    correction = quick(frame, attacked(y))
-    table = collect(correction)["table"]
-    assert "row" not in table and set(table["index"]) <= set(frame.index)
-
-
-def test_weights_are_where_to_go_on(cancer):
-    X, y = cancer
     assert collect(quick(X, attacked(y), action="weight"))["steps"][-1][0] == "sample_weight"
+
+
+def test_rows_have_the_names_of_the_index_even_if_they_repeat(corrected):
+    index = pd.Index(["twice"] * 2 + [f"patient {i}" for i in range(567)])
+    table = collect(replace(corrected, style=FrameStyle("pandas", index)))["table"]
+    assert "row" not in table and set(table["index"]) <= set(index)
 
 
 def test_clean_missing_and_verified_labels_are_said(cancer):
@@ -92,11 +84,9 @@ class Origin:
         return {name: [NASTY[(i + j) % len(NASTY)] for j in range(len(rows))] for i, name in enumerate(NASTY)}
 
 
-def test_no_text_becomes_markup(cancer):
-    X, y = cancer
+def test_no_text_becomes_markup(corrected):
     names = np.array(sorted(NASTY, key=len)[-2:], dtype=object)
-    correction = replace(quietly(X, attacked(y)), classes=names, origin=Origin())
-    page = correction._repr_html_()
+    page = replace(corrected, classes=names, origin=Origin())._repr_html_()
     page.encode()
     reader = Reader(page)
     assert set(reader.tags) <= TAGS

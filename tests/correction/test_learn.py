@@ -1,5 +1,3 @@
-"""What the user is told about the labels of a whole table."""
-
 import numpy as np
 from judged_votes import make_rule, make_table
 

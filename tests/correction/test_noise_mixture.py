@@ -1,5 +1,3 @@
-"""The noise of three or more classes, compared with made-up data whose truth is known."""
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -24,31 +22,24 @@ def make_overlap(seed):
 
 
 @pytest.mark.parametrize(
-    ("rate", "spread"),
-    [*((rate, EVENLY) for rate in (0.05, 0.1, 0.2, 0.4)), *((rate, NEXT) for rate in (0.05, 0.1, 0.2))],
+    "rates, spread",
+    [
+        *((rate, EVENLY) for rate in (0.05, 0.1, 0.2, 0.4, [0.4, 0.0, 0.1, 0.0])),
+        *((rate, NEXT) for rate in (0.05, 0.1, 0.2)),
+    ],
 )
-def test_a_common_rate_and_where_the_labels_went_are_found(seed, rate, spread):
-    values, given, _ = make_votes(seed, rate, spread)
-    assert_allclose(integrate_kinds(values, given).matrix, mix(rate, spread), atol=0.05)
-
-
-def test_rates_of_single_classes_are_found(seed):
-    rates = np.array([0.4, 0.0, 0.1, 0.0])
-    values, given, _ = make_votes(seed, rates)
-    assert_allclose(integrate_kinds(values, given).matrix, mix(rates, EVENLY), atol=0.05)
+def test_common_and_single_rates_and_where_the_labels_went_are_found(seed, rates, spread):
+    values, given, _ = make_votes(seed, rates, spread)
+    assert_allclose(integrate_kinds(values, given).matrix, mix(rates, spread), atol=0.05)
 
 
 def test_labels_of_one_class_that_became_one_other_are_found_where_both_are_apart(seed):
     rates = np.array([0.3, 0.0, 0.0, 0.0])
     values, given, _ = make_votes(seed, rates, NEXT)
     assert_allclose(integrate_kinds(values, given).matrix, mix(rates, NEXT), atol=0.05)
-    values, given, _ = make_votes(seed, rates, NEXT, width=0.5)  # the classes overlap: it might be nature
+    values, given, true = make_votes(seed, rates, NEXT, width=0.5)  # the classes overlap: it might be nature
     assert np.trace(integrate_kinds(values, given).matrix) > N_CLASSES - 0.2
-
-
-def test_right_labels_are_thought_right_however_widely_the_votes_spread(seed):
-    values, _, true = make_votes(seed, 0.0, width=0.35)
-    assert np.all(np.diag(integrate_kinds(values, true).matrix) > 0.995)
+    assert np.all(np.diag(integrate_kinds(values, true).matrix) > 0.99)  # of right labels as well
 
 
 @pytest.mark.parametrize(("rates", "spread"), [(0.2, EVENLY), (0.2, NEXT), ([0.4, 0.0, 0.1, 0.0], EVENLY)])

@@ -1,5 +1,3 @@
-"""A softmax and one kind of noise, compared with exact and with drawn values."""
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -24,18 +22,17 @@ from subsvms.correction._noise_softmax import (
 )
 
 
-def test_without_bounds_shares_are_those_of_a_plain_softmax(seed, monkeypatch):
+def test_no_votes_lift_a_class_more_than_is_allowed_and_without_bounds_shares_are_a_softmax(
+    seed, monkeypatch
+):
+    values = np.array([[1.0, -1.0, -1.0]])
+    q = Softmax(np.full(3, 1e3), np.array([0.2, 0.3, 0.5]), find_floor(3)).shares(values)[0]
+    assert q[0] / (1 - q[0]) == pytest.approx(LIFT * 2 * 0.2 / 0.8)
     monkeypatch.setattr("subsvms.correction._noise_softmax.LIFT", 1e12)
     rng = np.random.default_rng(seed)
     values, weights = rng.uniform(-1, 1, (50, 3)), rng.dirichlet(np.ones(3))
     expected = softmax(5.0 * values + np.log(weights), axis=1)
     assert_allclose(Softmax(np.full(3, 5.0), weights, find_floor(3)).shares(values), expected, rtol=1e-6)
-
-
-def test_no_votes_lift_a_class_more_than_is_allowed():
-    values = np.array([[1.0, -1.0, -1.0]])
-    q = Softmax(np.full(3, 1e3), np.array([0.2, 0.3, 0.5]), find_floor(3)).shares(values)[0]
-    assert q[0] / (1 - q[0]) == pytest.approx(LIFT * 2 * 0.2 / 0.8)
 
 
 def test_the_derivative_of_the_lift_is_that_of_its_logarithm(seed):
@@ -81,26 +78,22 @@ def test_what_answers_add_is_the_derivative_of_their_log_probability(seed):
     answers = Answers(values, rng.integers(-1, 3, 30), rng.integers(3, size=30))
     point, floor = np.log(rng.uniform(0.5, 5, (2, 3))), find_floor(3)
 
-    def log_probability(point, log_matrix):
-        q = Softmax(np.exp(point[0]), np.exp(point[1]), floor).shares(values)
+    def log_probability(logs):
+        q = Softmax(*np.exp(logs[:2]), floor).shares(values)
         total = 0.0
         for row, label, verified in zip(q, answers.given, answers.verified, strict=True):
-            joint = row if label < 0 else row * np.exp(log_matrix[:, label])
+            joint = row if label < 0 else row * np.exp(logs[2:, label])
             total += np.log(0.98 * joint[verified] / joint.sum() + 0.02 / 3)
         return total
 
+    logs = np.vstack([point, np.log(matrix)])
     found = add_answers(answers, point, floor, Noise(np.log(matrix), 0.0, np.ones((3, 2)), matrix))
-    assert found.fit == pytest.approx(log_probability(point, np.log(matrix)))
-    for place in np.ndindex(2, 3):
-        step = np.zeros((2, 3))
+    assert found.fit == pytest.approx(log_probability(logs))
+    for place in np.ndindex(5, 3):
+        step = np.zeros((5, 3))
         step[place] = 1e-6
-        there, back = (log_probability(point + sign * step, np.log(matrix)) for sign in (1, -1))
-        assert found.rise[place] == pytest.approx((there - back) / 2e-6, abs=1e-4)
-    for place in np.ndindex(3, 3):
-        step = np.zeros((3, 3))
-        step[place] = 1e-6
-        there, back = (log_probability(point, np.log(matrix) + sign * step) for sign in (1, -1))
-        assert found.counts[place] == pytest.approx((there - back) / 2e-6, abs=1e-4)
+        slope = (log_probability(logs + step) - log_probability(logs - step)) / 2e-6
+        assert np.vstack([found.rise, found.counts])[place] == pytest.approx(slope, abs=1e-4)
 
 
 def test_with_an_answer_about_every_row_rates_are_counted(seed, monkeypatch):
@@ -114,32 +107,17 @@ def test_with_an_answer_about_every_row_rates_are_counted(seed, monkeypatch):
     assert_allclose(1.0 - np.diag(matrix), (1.0 + wrong) / (1.0 + FEW + n_rows), atol=1e-6)
 
 
-def test_several_classes_follow_bayes(seed):
+@pytest.mark.parametrize("n_classes", [2, 4, 40])
+def test_a_posterior_follows_bayes_and_does_not_depend_on_other_rows(seed, n_classes):
+    """Rows without a label (-1) are judged by their votes, and without noise no label is in doubt."""
     rng = np.random.default_rng(seed)
-    matrix = 0.5 * np.eye(4) + 0.5 * rng.dirichlet(np.ones(4), 4)
-    q = rng.dirichlet(np.ones(4), 20)
-    labels = rng.integers(4, size=20)
-    found = compute_posterior(q, matrix, labels)
-    for row in range(20):
-        joint = [q[row, c] * matrix[c, labels[row]] for c in range(4)]
-        assert_allclose(found[row], np.array(joint) / sum(joint), atol=1e-9)
-
-
-def test_without_noise_no_label_is_in_doubt():
-    q = np.array([[0.9, 0.1], [0.01, 0.99], [1.0, 0.0]])
-    assert_array_equal(compute_posterior(q, np.eye(2), np.array([1, 0, 1])), np.eye(2)[[1, 0, 1]])
-
-
-def test_a_row_without_a_label_is_judged_by_its_vote():
-    q = np.array([[0.25, 0.75]])
-    assert_allclose(compute_posterior(q, np.array([[1.0, 0.0], [0.4, 0.6]]), np.array([-1])), q)
-
-
-def test_the_posterior_of_a_row_does_not_depend_on_other_rows():
-    rng = np.random.default_rng(0)
-    matrix = 0.7 * np.eye(40) + 0.3 / 40
-    q, labels = rng.dirichlet(np.ones(40), 300), rng.integers(0, 40, 300)
-    whole = compute_posterior(q, matrix, labels)
-    for n in (1, 2, 7, 64):
-        parts = [compute_posterior(q[i : i + n], matrix, labels[i : i + n]) for i in range(0, 300, n)]
-        assert_array_equal(np.concatenate(parts), whole)
+    noisy = 0.5 * np.eye(n_classes) + 0.5 * rng.dirichlet(np.ones(n_classes), n_classes)
+    q, labels = rng.dirichlet(np.ones(n_classes), 300), rng.integers(-1, n_classes, 300)
+    for matrix in (noisy, np.eye(n_classes)):
+        whole = compute_posterior(q, matrix, labels)
+        for row in range(20):
+            joint = q[row] if labels[row] < 0 else q[row] * matrix[:, labels[row]]
+            assert_allclose(whole[row], joint / joint.sum(), atol=1e-9)
+        for n in (1, 2, 7, 64):
+            parts = [compute_posterior(q[i : i + n], matrix, labels[i : i + n]) for i in range(0, 300, n)]
+            assert_array_equal(np.concatenate(parts), whole)

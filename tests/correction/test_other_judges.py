@@ -1,14 +1,13 @@
-"""Judges other than SVMs: any classifier, several of them, or probabilities."""
-
-import warnings
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import logit
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs
 from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer
@@ -25,6 +24,7 @@ from subsvms.correction._overlap import Sides, compare_sides
 from subsvms.displays import CertifiedCurveDisplay
 from subsvms.exceptions import InputError, LabelNoiseWarning
 
+pytestmark = pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
 JUDGES = {
     "forest": RandomForestClassifier(min_samples_leaf=5),  # with pure leaves a tree repeats wrong labels
     "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
@@ -38,23 +38,19 @@ def make_rows(seed, n=1200, centers=((0, 0), (3, 3)), rate=0.15):
 
 
 def correct(X, y, estimator, **params):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabelNoiseWarning)
-        return correct_labels(X, y, estimator=estimator, **{"random_state": 0} | params)
+    return correct_labels(X, y, estimator=estimator, **{"random_state": 0} | params)
 
 
-@pytest.mark.parametrize("name", JUDGES)
-def test_flips_are_corrected_and_clean_labels_stay(seed, name):
-    X, clean, given = make_rows(seed, n=2000)
+@pytest.mark.parametrize(
+    "name, centers",
+    [*[(name, ((0, 0), (3, 3))) for name in JUDGES], ("logistic", ((0, 0), (4, 0), (0, 4)))],
+)
+def test_flips_are_corrected_and_clean_labels_stay(seed, name, centers):
+    X, *labels = make_rows(seed, n=2000, centers=centers)
+    clean, given = (np.array(["a", "b", "c"])[numbers] for numbers in labels)
     correction = correct(X, given, JUDGES[name], random_state=seed)
     assert np.sum(correction.labels != clean) < 0.75 * np.sum(given != clean)  # mostly less than a quarter
     assert correct(X, clean, JUDGES[name], random_state=seed).changed.mean() <= 0.005
-
-
-def test_three_classes_are_corrected(seed):
-    X, clean, given = make_rows(seed, centers=((0, 0), (4, 0), (0, 4)))
-    correction = correct(X, np.array(["a", "b", "c"])[given], JUDGES["logistic"], random_state=seed)
-    assert np.sum(correction.labels != np.array(["a", "b", "c"])[clean]) < 0.5 * np.sum(given != clean)
 
 
 def test_values_are_the_mean_of_the_log_odds_against_each_other_class():
@@ -108,14 +104,11 @@ def test_probabilities_of_several_are_averaged():
 
 
 def test_a_pipeline_takes_a_data_frame_with_text(seed):
-    pandas = pytest.importorskip("pandas")
-    from sklearn.compose import make_column_transformer
-
     rng = np.random.default_rng(seed)
     clean = np.repeat(["cat", "dog"], 300)
     words = {"cat": ["purrs", "miaows", "sleeps"], "dog": ["barks", "fetches", "sleeps"]}
     text = [" ".join(rng.choice(words[name], 3)) for name in clean]
-    table = pandas.DataFrame({"text": text, "weight": rng.random(600)}, index=np.arange(600) + 5)
+    table = pd.DataFrame({"text": text, "weight": rng.random(600)}, index=np.arange(600) + 5)
     given = clean.copy()
     wrong = rng.choice(600, 60, replace=False)
     given[wrong] = np.where(clean[wrong] == "cat", "dog", "cat")
@@ -197,13 +190,16 @@ def test_the_seed_and_threads_of_the_corrector_reach_all_parts():
     assert_array_equal(*kept)
 
 
-def test_class_weights_are_given_by_class_name():
-    X, _, given = make_rows(0, n=300)
-    labels = np.array(["m", "b"])[given]
-    heavy = LogisticRegression(class_weight={"m": 20.0, "b": 1.0})
-    assert (correct(X, labels, heavy).votes.share - correct(X, labels, LogisticRegression()).votes.share)[
-        :, 1
-    ].min() > 0
+def test_verified_labels_stand_class_weights_are_given_by_name_and_certificates_left_out():
+    X, clean, given = make_rows(0, n=400)
+    clean, given = (np.array(["m", "b"])[numbers] for numbers in (clean, given))
+    correction = correct(X, given, LogisticRegression(), verified=np.where(np.arange(400) < 40, clean, None))
+    assert_array_equal(correction.labels[:40], clean[:40])
+    heavy = correct(X, given, LogisticRegression(class_weight={"m": 20.0, "b": 1.0}))
+    assert np.all(heavy.votes.share[:, 1] > correct(X, given, LogisticRegression()).votes.share[:, 1])
+    assert correction.withstands is None and "withstands" not in correction.to_frame()
+    with pytest.raises(ValueError, match="has no certificates"):
+        CertifiedCurveDisplay.from_correction(correction)
 
 
 @pytest.mark.parametrize("kind", ["coo", "list", "precomputed"])
@@ -218,14 +214,6 @@ def test_all_kinds_of_tables_work(kind):
     assert len(correction.witnesses.rows) == correction.flagged.sum()
 
 
-def test_certificates_are_left_out():
-    X, _, given = make_rows(0, n=300)
-    correction = correct(X, given, LogisticRegression())
-    assert correction.withstands is None and "withstands" not in correction.to_frame()
-    with pytest.raises(ValueError, match="has no certificates"):
-        CertifiedCurveDisplay.from_correction(correction)
-
-
 @pytest.mark.parametrize("rule", ["posterior", "majority"])
 @pytest.mark.parametrize("judge", [LogisticRegression(), "probabilities"])
 def test_words_do_not_speak_of_svms(rule, judge):
@@ -236,38 +224,27 @@ def test_words_do_not_speak_of_svms(rule, judge):
     assert "SVM" not in words and "vote" not in words
 
 
-def test_verified_labels_stand():
-    X, clean, given = make_rows(0, n=400)
-    verified = [int(label) if i < 40 else None for i, label in enumerate(clean)]
-    corrector = LabelCorrector(LogisticRegression(), random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabelNoiseWarning)
-        correction = corrector.fit(X, given, verified).correction_
-    assert_array_equal(correction.labels[:40], clean[:40])
-
-
 def test_nothing_of_an_earlier_fit_is_left():
     X, _, given = make_rows(0, n=300)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LabelNoiseWarning)
-        corrector = LabelCorrector(random_state=0).fit(X, given)
-        assert hasattr(corrector, "model_") and hasattr(corrector, "scaler_")
-        corrector.set_params(estimator=LogisticRegression()).fit(X, given)
+    corrector = LabelCorrector(random_state=0).fit(X, given)
+    assert hasattr(corrector, "model_") and hasattr(corrector, "scaler_")
+    corrector.set_params(estimator=LogisticRegression()).fit(X, given)
     assert not hasattr(corrector, "model_") and not hasattr(corrector, "scaler_")
     assert corrector.n_features_in_ == 2
 
 
 def test_a_judge_without_probabilities_is_refused(cancer):
     X, y = cancer
-    with pytest.raises(TypeError, match=r"but LinearSVC has none: wrap it, .*CalibratedClassifierCV"):
-        correct(X, y, LinearSVC())
-    with pytest.raises(TypeError, match="LinearSVC has none"):
-        correct(X, y, [LogisticRegression(), LinearSVC()])
+    no_probabilities = r"but LinearSVC has none: wrap it, .*CalibratedClassifierCV"
+    for judge, error, message in [
+        (LinearSVC(), TypeError, no_probabilities),
+        ([LogisticRegression(), LinearSVC()], TypeError, no_probabilities),
+        ([], InputError, "the list is empty"),
+        ("forest", ValueError, "estimator"),
+    ]:
+        with pytest.raises(error, match=message):
+            correct(X, y, judge)
     assert not correct(X, y, CalibratedClassifierCV(LinearSVC(), ensemble=False)).changed.any()
-    with pytest.raises(InputError, match="the list is empty"):
-        correct(X, y, [])
-    with pytest.raises(ValueError, match="estimator"):
-        correct(X, y, "forest")
     with pytest.raises(InputError, match="X and y must have the same number of rows; got 569 and 9"):
         correct(X, y[:9], LogisticRegression())
 
@@ -282,15 +259,9 @@ def test_a_judge_without_probabilities_is_refused(cancer):
         ([[0.5, 0.5]] * 3 + [[0.5, 0.4]], "row 3 sums to 0.9: divide each row by its sum"),
         ([["a", "b"]] * 4, "not numbers"),
         (sparse.csr_array(np.full((4, 2), 0.5)), "sparse matrix: use X.toarray"),
+        (pd.DataFrame({"dog": [0.5] * 4, "cat": [0.5] * 4}), "in the order dog, cat: reorder them"),
     ],
 )
 def test_probabilities_are_checked_on_entry(p, message):
     with pytest.raises(InputError, match=f"order 'cat', 'dog', .*{message}"):
-        correct(p, ["cat", "dog", "cat", "dog"], "probabilities")
-
-
-def test_columns_of_probabilities_in_another_order_are_refused():
-    pandas = pytest.importorskip("pandas")
-    p = pandas.DataFrame({"dog": [0.5] * 4, "cat": [0.5] * 4})
-    with pytest.raises(InputError, match="in the order dog, cat: reorder them"):
         correct(p, ["cat", "dog", "cat", "dog"], "probabilities")

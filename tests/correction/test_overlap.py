@@ -1,9 +1,6 @@
-"""The test that distinguishes wrong labels from classes that overlap."""
-
 import numpy as np
 import pytest
 from corrections import quick
-from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -32,12 +29,12 @@ def make_sides(seed, gap, n=300, largest=0.5):
     return X, Sides(np.arange(n), np.arange(n, 2 * n), largest)
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr", "precomputed"])
+@pytest.mark.parametrize("kind", ["dense", "csr", "precomputed", "large"])
 def test_rows_of_two_distributions_are_separated(seed, kind):
-    X, sides = make_sides(seed, gap=0.5)
+    X, sides = make_sides(seed, gap=0.5, n=2 * LARGEST_SIDE if kind == "large" else 300)
     kernel = "precomputed" if kind == "precomputed" else "rbf"
-    table = {"dense": X, "csr": sparse.csr_array(X), "precomputed": rbf_kernel(X, gamma=0.2)}[kind]
-    assert compare_sides(look_at(table, seed, kernel=kernel), sides) < 1e-6
+    form = {"csr": sparse.csr_array, "precomputed": lambda X: rbf_kernel(X, gamma=0.2)}.get(kind, np.asarray)
+    assert compare_sides(look_at(form(X), seed, kernel=kernel), sides) < 1e-6
 
 
 def test_chances_of_rows_of_one_distribution_are_not_too_small():
@@ -55,11 +52,6 @@ def test_what_noise_explains_does_not_count(seed):
     X[:100, 0] += 1.0
     look = look_at(X, seed)
     assert compare_sides(look, sides) < 1e-4 < 0.1 < compare_sides(look, sides._replace(largest=0.5 + 1 / 6))
-
-
-def test_a_large_table_is_sampled(seed):
-    X, sides = make_sides(seed, gap=0.5, n=2 * LARGEST_SIDE)
-    assert compare_sides(look_at(X, seed), sides) < 1e-6
 
 
 def judge(flagged, suggested, n):
@@ -87,22 +79,12 @@ def test_overlap_is_found_where_rows_differ_and_only_there(seed):
         assert weight[1] > 0.99 if differ else EVEN / (1 + EVEN) <= weight[1] < 0.3
 
 
-def test_a_few_changes_pass_but_not_many_to_a_class_without_other_rows():
-    X = np.random.default_rng(0).random((60, 3))
-    given = np.zeros(60, dtype=int)
-    for n, weight in ((4, 0.0), (30, 1.0)):
-        flagged = np.arange(60) < n
-        found = find_overlap(look_at(X, 0), given, undecided(60), judge(flagged, flagged.astype(int), 60))
-        assert_array_equal(found.weight, [0.0, weight])
-
-
-def test_a_few_changes_in_a_sample_are_not_taken_for_tested():
-    flagged = np.arange(60) < 4
+@pytest.mark.parametrize("n, sampled, weight", [(4, False, 0), (30, False, 1), (4, True, 1)])
+def test_a_few_changes_pass_but_not_in_a_sample_or_many_to_a_class_without_other_rows(n, sampled, weight):
+    look, flagged = look_at(np.random.default_rng(0).random((60, 3)), 0), np.arange(60) < n
     judgement = judge(flagged, flagged.astype(int), 60)
-    found = find_overlap(None, np.zeros(60, dtype=int), undecided(60), judgement, sampled=True)
-    assert found.untested.all() and np.all(found.weight == 1)
-    found = find_overlap(None, np.zeros(60, dtype=int), undecided(60), judgement)
-    assert not found.untested.any() and not found.weight.any()
+    found = find_overlap(look, np.zeros(60, int), undecided(60), judgement, sampled=sampled)
+    assert found.weight.tolist() == [sampled, weight] and found.untested[0] == sampled
 
 
 def make_chessboard(seed, n=600):

@@ -1,5 +1,3 @@
-"""Labels that people verified: they stand, and the rule learns from them."""
-
 import numpy as np
 import pytest
 import sklearn
@@ -26,34 +24,34 @@ def as_numbers(labels):
 
 
 def correct(X, given, verified=None, **options):
-    return (
-        LabelCorrector(SubSVMClassifier(n_estimators=200), random_state=0, **options)
-        .fit(X, given, verified)
-        .correction_
-    )
+    corrector = LabelCorrector(SubSVMClassifier(n_estimators=200), random_state=0, **options)
+    return corrector.fit(X, given, verified).correction_
+
+
+def tell(rows, labels):
+    """Return verified labels: those of some rows, and None elsewhere."""
+    verified = np.full(len(labels), None, dtype=object)
+    verified[rows] = labels[rows]
+    return verified
 
 
 def verify(first, labels, n=50):
     """Return what a person says about the most suspicious rows."""
-    order = np.argsort(np.where(first.flagged, 0.0, 1.0) + first.label_quality, kind="stable")[:n]
-    verified = np.full(len(labels), None, dtype=object)
-    verified[order] = labels[order]
-    return verified
+    order = np.argsort(np.where(first.flagged, 0.0, 1.0) + first.label_quality, kind="stable")
+    return tell(order[:n], labels)
 
 
-def test_without_verified_labels_nothing_changes(seed):
-    X, _, given = make_noisy(seed)
-    plain, empty = correct(X, given), correct(X, given, np.full(len(given), None, dtype=object))
-    assert np.array_equal(plain.labels, empty.labels)
-    assert np.array_equal(plain.judgement.posterior, empty.judgement.posterior)
-
-
-def test_fifty_true_decisions_stand_and_leave_fewer_wrong_labels(seed):
+def test_true_decisions_leave_fewer_wrong_labels_those_that_contradict_the_rule_stop_it_none_do_nothing(seed):
+    """A person who keeps every label: the classes overlap by nature, and nothing more is changed."""
     X, clean, given = make_noisy(seed)
-    first = correct(X, given)
+    first, without = correct(X, given), correct(X, given, tell([], given))
+    assert np.array_equal(first.labels, without.labels) and first.changed.sum() > 60
+    assert np.array_equal(first.judgement.posterior, without.judgement.posterior)
     again = correct(X, given, verify(first, clean))
     assert np.sum(again.labels != clean) <= np.sum(first.labels != clean)
     assert again.decided.sum() == 50 and np.array_equal(again.labels[again.decided], clean[again.decided])
+    for n in (20, 50):
+        assert correct(X, given, verify(first, given, n)).changed.sum() == 0
 
 
 def test_verified_labels_are_metadata_that_scikit_learn_routes():
@@ -71,69 +69,38 @@ def test_verified_rows_take_no_place_of_the_labels_that_may_change():
     X, _, given = make_noisy(0)
     first = correct(X, given, max_error_rate=0.05)
     surest = np.flatnonzero(first.flagged)
-    verified = np.full(len(given), None, dtype=object)
-    verified[surest] = first.labels[surest]  # a person agrees
-    second = correct(X, given, verified, max_error_rate=0.05)
+    second = correct(X, given, tell(surest, first.labels), max_error_rate=0.05)  # a person agrees
     assert len(surest) == 25 and second.flagged.sum() == 25 and not second.flagged[surest].any()
-
-
-@pytest.mark.parametrize("n", [20, 50])
-def test_decisions_that_contradict_the_rule_stop_it(seed, n):
-    """A person who keeps every label: the classes overlap by nature, and nothing more is changed."""
-    X, _, given = make_noisy(seed)
-    first = correct(X, given)
-    again = correct(X, given, verify(first, given, n))
-    assert first.changed.sum() > 60 and again.changed.sum() == 0
 
 
 def test_decisions_on_rows_outside_the_sample_stand_and_say_nothing_about_others(monkeypatch):
     """Of a large table only a sample is looked at; in parts the others are not even there."""
     monkeypatch.setattr("subsvms.ensemble._sampling.choose_pool_size", lambda n_rows: 100)
     X, _, given = make_noisy(0)
-    outside = np.flatnonzero(~draw_rows(as_numbers(given), 2, seed=0).in_sample(np.arange(500)))
+    is_outside = ~draw_rows(as_numbers(given), 2, seed=0).in_sample(np.arange(500))
+    outside, others = np.flatnonzero(is_outside), np.flatnonzero(~is_outside)
     assert len(outside) == 100
-    verified = np.full(500, None, dtype=object)
-    verified[outside] = given[outside]
-    plain, again = correct(X, given), correct(X, given, verified)
-    others = np.setdiff1d(np.arange(500), outside)
+    plain, again, more = (
+        correct(X, given, tell(rows, given)) for rows in ([], outside, [*outside, *others[:50]])
+    )
     assert np.array_equal(plain.judgement.posterior[others], again.judgement.posterior[others])
     assert np.array_equal(again.labels[outside], given[outside])
-    verified[others[:50]] = given[others[:50]]
-    again = correct(X, given, verified)
-    assert not np.array_equal(plain.judgement.posterior[others], again.judgement.posterior[others])
+    assert not np.array_equal(plain.judgement.posterior[others], more.judgement.posterior[others])
 
 
-def test_the_frame_says_what_a_person_decided(seed):
+def test_what_a_person_decided_is_said_and_has_full_weight_also_without_a_given_label(seed):
     pytest.importorskip("pandas")
     X, clean, given = make_noisy(seed)
-    first = correct(X, given)
-    row = int(np.flatnonzero(first.flagged)[0])
-    verified = np.full(len(given), None, dtype=object)
-    verified[row] = given[row]
-    frame = correct(X, given, verified).to_frame()
-    assert frame["action"][row] == "verified" and frame["corrected_label"][row] == given[row]
-    assert frame["reason"][row].startswith("verified: a person decided") and not frame["is_label_issue"][row]
-    assert frame["label_quality"][row] == 1.0
-
-
-def test_what_a_person_decided_has_full_weight(seed):
-    """Also where they say that the given label was wrong: the label is theirs now."""
-    X, clean, given = make_noisy(seed)
-    rows = np.flatnonzero(given != clean)[:5]
-    verified = np.full(len(given), None, dtype=object)
-    verified[rows] = clean[rows]
-    correction = correct(X, given, verified, action="weight")
-    assert np.all(correction.labels[rows] == clean[rows]) and np.all(correction.sample_weight[rows] == 1)
-
-
-def test_a_row_without_a_label_can_be_verified():
-    X, clean, given = make_noisy(0)
+    wrong, (gone, *right) = (np.flatnonzero(rows)[:5] for rows in (given != clean, given == clean))
     given = given.astype(object)
-    given[7] = None
-    verified = np.full(len(given), None, dtype=object)
-    verified[7] = clean[7]
-    found = correct(X, given, verified)
-    assert found.labels[7] == clean[7] and found.action[7] == "verified" and not found.changed[7]
+    given[gone] = None
+    rows = [*wrong, gone, *right]
+    correction = correct(X, given, tell(rows, clean), action="weight")
+    assert np.all(correction.sample_weight[rows] == 1) and not correction.changed[gone]
+    frame = correction.to_frame().iloc[rows]
+    assert np.all(frame["action"] == "verified") and np.all(frame["corrected_label"] == clean[rows])
+    assert frame["reason"].str.startswith("verified: a person decided").all()
+    assert not frame["is_label_issue"].any() and np.all(frame["label_quality"][right] == 1.0)
 
 
 class AlwaysApart(CloserLook):

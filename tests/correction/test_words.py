@@ -1,5 +1,3 @@
-"""Reasons and notes in words."""
-
 import pytest
 from corrections import attacked, quick
 
@@ -80,9 +78,6 @@ VERDICTS = [  # what was found, in a sentence, and what was done about it
 @pytest.mark.parametrize("found, verdict, done", VERDICTS)
 def test_a_verdict_is_said_the_same_everywhere(found, verdict, done):
     assert format_verdict(found) == verdict and format_done(found) == done
-
-
-def test_what_is_not_written_would_be_done():
     assert format_done(Found(9, 2, "drop"), dry=True).startswith("2 rows would be left out, ")
     assert format_done(Found(9, 0, "fix"), dry=True) == "None would be changed."
 
@@ -92,7 +87,5 @@ def test_a_note_has_a_kind_and_is_about_one_label_or_several():
     assert one.startswith("1 label that looks wrong was kept: ")
     assert several.startswith("3 labels that look wrong were kept: ") and several.kind == "spared"
     assert format_spared(2, Halt.UNTESTED).parameter == "pool_size" and not is_distrusted([one, several])
-    words = format_held_back(0, [("the limit on changes", 12)])
-    assert (
-        words == "For 12 rows, another label is more probable, but the limit on changes kept the given one."
-    )
+    words = "For 12 rows, another label is more probable, but the limit on changes kept the given one."
+    assert format_held_back(0, [("the limit on changes", 12)]) == words

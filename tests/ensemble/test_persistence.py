@@ -68,6 +68,12 @@ FORGERIES = {
     "a negative column": lambda h, a: a["rows.column"].__setitem__(0, -1),
     "a pointer outside": lambda h, a: a["lists.pointer"].__setitem__(-1, 10**9),
     "a pointer that falls": lambda h, a: a["rows.pointer"].__setitem__(1, 10**6),
+    "a negative feature": lambda h, a: a["rows.features"].__setitem__(0, -1),
+    "a column where there is none": lambda h, a: (
+        h["rows"].__setitem__("n_columns", 0),
+        a.__setitem__("rows.features", a["rows.features"][:0]),
+        a["rows.column"].__setitem__(slice(None), 0),
+    ),
     "a feature outside": lambda h, a: a["rows.features"].__setitem__(-1, 10**6),
     "a class outside": lambda h, a: a["voters.pairs"].__setitem__((0, 0), 7),
     "an order of other classes": lambda h, a: a["voters.order"].__setitem__(0, 9),
