@@ -39,13 +39,10 @@ def test_losses_are_those_of_isotonic_regression_in_folds():
     assert_allclose(found.mean(), log_loss(labels, np.clip(p, 1e-3, 1 - 1e-3)), rtol=0.01)
 
 
-def test_the_simplest_is_picked_unless_another_is_clearly_better():
+def test_the_simplest_is_picked_unless_another_is_clearly_better_and_distances_are_of_all_pairs():
     simple, gain = np.ones(100), np.tile([0.1, -0.095], 50)
     assert pick_first([simple, simple - gain], np.ones(100), 0.5) == 0  # better by less than chance would
     assert pick_first([simple, simple - gain - 0.1], np.ones(100), 0.5) == 1
-
-
-def test_distances_are_those_of_all_pairs():
     X = np.random.default_rng(0).normal(size=(20, 3))
     mean = np.mean([np.sum((x - z) ** 2) for x in X for z in X])
     assert_allclose([mean_squared_distance(X), mean_squared_distance(sparse.csr_array(X))], mean)

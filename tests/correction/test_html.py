@@ -1,10 +1,11 @@
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
+from html import unescape
 
 import numpy as np
 import pandas as pd
 from corrections import attacked, quick
+from web_pages import Page
 
 from subsvms.correction._frames import FrameStyle
 from subsvms.correction._html import CELL_CHARACTERS, COLUMNS_SHOWN, ROWS_SHOWN, collect
@@ -13,24 +14,6 @@ NASTY = (
     "<script>alert(1)</script>", "<img src=x onerror='alert(1)'>", '"><b onmouseover="alert(1)">', "x" * 5000,
     "$x^2$", "&lt;", "a\nb\r\tc", "\x00\x1b[31m\ud800", "\u202eabc", "</table>",
 )  # fmt: skip
-
-
-class Reader(HTMLParser):
-    """Collects tags, and the text of cells."""
-
-    def __init__(self, page):
-        super().__init__()
-        self.tags, self.cells = [], []
-        self.feed(page)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, *dict(attributes)))
-        if tag in ("td", "th"):
-            self.cells.append("")
-
-    def handle_data(self, data):
-        if self.cells:
-            self.cells[-1] += data
 
 
 TAGS = {(tag,) for tag in "p strong ul li table thead tbody tr th td code".split()}
@@ -86,10 +69,11 @@ class Origin:
 
 def test_no_text_becomes_markup(corrected):
     names = np.array(sorted(NASTY, key=len)[-2:], dtype=object)
-    page = replace(corrected, classes=names, origin=Origin())._repr_html_()
-    page.encode()
-    reader = Reader(page)
-    assert set(reader.tags) <= TAGS
-    assert len(reader.cells) == (5 + COLUMNS_SHOWN) * (ROWS_SHOWN + 1)
-    assert max(map(len, reader.cells[:-1])) <= CELL_CHARACTERS
-    assert "correction.notes" in page
+    html = replace(corrected, classes=names, origin=Origin())._repr_html_()
+    html.encode()
+    page = Page(html)
+    assert {(tag, *attributes) for tag, attributes in page.tags} <= TAGS
+    assert sum(tag in ("td", "th") for tag, _ in page.tags) == (5 + COLUMNS_SHOWN) * (ROWS_SHOWN + 1)
+    cells = re.findall(r"<t[dh]>(.*?)</t[dh]>", html)
+    assert max(len(unescape(cell)) for cell in cells) <= CELL_CHARACTERS
+    assert "correction.notes" in html

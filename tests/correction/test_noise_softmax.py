@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln, softmax
-from scipy.stats import dirichlet
 from several_votes import EVENLY, N_CLASSES, NEXT, make_votes
 
 from subsvms.correction._noise_curve import FEW, Answers
@@ -14,7 +13,6 @@ from subsvms.correction._noise_softmax import (
     Softmax,
     add_answers,
     compute_posterior,
-    diverge,
     explain,
     find_floor,
     lift,
@@ -41,14 +39,6 @@ def test_the_derivative_of_the_lift_is_that_of_its_logarithm(seed):
     step = 1e-6
     (before, _), (after, _) = (lift(behind, slopes * np.exp(sign * step), 0.01) for sign in (-1, 1))
     assert_allclose(lift(behind, slopes, 0.01)[1], np.log(after / before) / (2 * step), atol=1e-5)
-
-
-def test_divergence_is_the_expected_log_ratio_of_the_densities(seed):
-    rng = np.random.default_rng(seed)
-    counts, prior = rng.uniform(0.5, 20, 4), rng.uniform(0.5, 5, 4)
-    draws = rng.dirichlet(counts, 200_000).T
-    ratio = dirichlet.logpdf(draws, counts) - dirichlet.logpdf(draws, prior)
-    assert diverge(counts[None], prior[None])[0] == pytest.approx(ratio.mean(), abs=0.05)
 
 
 def test_the_bound_of_known_classes_is_the_exact_evidence(seed):

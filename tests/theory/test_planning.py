@@ -2,7 +2,6 @@ import re
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import minmax_scale
 
@@ -12,7 +11,7 @@ from subsvms.datasets import make_separable_gaussians
 from subsvms.ensemble._sampling import draw_subsets
 from subsvms.ensemble._votes import Votes
 from subsvms.theory import _planning as planning
-from subsvms.theory import estimate_regularity, plan
+from subsvms.theory import plan
 from subsvms.theory._bounds import smallest_size, vote_failure, votes_needed
 from subsvms.theory._planning import expect_seconds
 
@@ -130,13 +129,7 @@ def test_the_certificate_of_a_plan_holds_for_every_class(counts):
     assert planning.unanimous_withstands(model.set_params(class_weight="balanced"), np.array(counts)) == 0
 
 
-def test_limits_shrink_with_more_trials_and_are_rounded_to_the_safe_side():
-    X, y = make_separable_gaussians(100, 2, random_state=0)
-    few, many = (estimate_regularity(X, y, sizes=[10], n_trials=n, random_state=0) for n in (20, 200))
-    widths = [planning.disagreement_limits(found) - found.unseen_errors for found in (few, many)]
-    spreads = [found.unseen_sd / np.sqrt(n) for found, n in ((few, 20), (many, 200))]
-    np.testing.assert_allclose(widths, norm.isf(0.05) * np.array(spreads))
-    assert widths[1] < widths[0]
+def test_limits_are_rounded_to_the_safe_side():
     assert (planning.round_up(0.1231), planning.round_up(0.123)) == ("0.124", "0.123")
     assert (planning.round_down(0.99999), planning.round_down(0.918)) == ("0.999", "0.918")
 
