@@ -85,7 +85,6 @@ class ColumnScaler:
         return cls(center, np.where(np.isfinite(scale), scale, 1.0))
 
     def transform(self, X: Table) -> Table:
-        """Return the scaled table, of the type of the input."""
         if sparse.issparse(X):
             scaled = sparse.csr_array(X, dtype=np.float64, copy=True)
             scaled.data = np.clip(scaled.data * self.scale[scaled.indices], -FAR, FAR)

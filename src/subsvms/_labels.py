@@ -53,12 +53,10 @@ class Classes:
 
     @cached_property
     def labels(self) -> list:
-        """The names as Python has them."""
         return self.names.tolist()
 
     @cached_property
     def texts(self) -> list[str]:
-        """The names as text."""
         return [str(label) for label in self.labels]
 
     @property

@@ -60,7 +60,6 @@ def write_state(state: State, path: str | os.PathLike) -> None:
 
 
 def encode_state(state: State) -> bytes:
-    """Return the bytes of the file that holds a state."""
     arrays = {key: np.ascontiguousarray(value) for key, value in state.arrays.items()}
     text = json.dumps(state.header)
     metadata = {"subsvms": str(FORMAT), "header": text, "sha256": digest(text, arrays)}
@@ -111,7 +110,6 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
 
 
 def digest(text: str, arrays: dict[str, np.ndarray]) -> str:
-    """Return the checksum of a header and its arrays."""
     sha = hashlib.sha256(text.encode())
     for key in sorted(arrays):
         array = arrays[key]

@@ -16,10 +16,10 @@ SOURCE = Path(subsvms.__file__).parent
 PROBE = """
 import numpy as np
 from subsvms.ensemble import LinearCommittee
-from subsvms.ensemble._compiled import linear
+from subsvms.ensemble._compiled import ballots
 X = np.arange(20.0)[:, None] / 20
 LinearCommittee(n_estimators=10, random_state=0).fit(X, X[:, 0] > 0.5).predict(X)
-stats = [f.stats for f in (linear.weigh_block, linear.fill_rows, linear.sum_classes)]
+stats = [f.stats for f in (ballots.weigh_block, ballots.fill_rows, ballots.sum_classes)]
 print("compiled", sum(sum(s.cache_misses.values()) for s in stats))
 print("loaded", sum(sum(s.cache_hits.values()) for s in stats))
 """

@@ -140,7 +140,6 @@ class Progress:
 
 
 def format_claim(claim: Claim) -> str:
-    """Return the claim in plain words."""
     n, sure = claim.n_answers, f"With {_format_sure(claim)}"
     checked = (
         f"You checked {n} {'label' if n == 1 else 'labels'}, drawn partly at random; {claim.n_overturned} of "

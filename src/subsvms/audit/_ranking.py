@@ -83,7 +83,6 @@ class Ranking:
 
     @property
     def several(self) -> bool:
-        """Whether there are more than two classes."""
         return len(self.classes) > 2
 
     @property
@@ -100,7 +99,6 @@ class Ranking:
 
 
 def as_ranking(source: "Correction | Ranking") -> Ranking:
-    """Return the ranking that an audit is made from."""
     if isinstance(source, Correction):
         source = Ranking.of(source)
     elif not isinstance(source, Ranking):

@@ -87,7 +87,6 @@ def judge_ring(ring: Ring, scores: np.ndarray) -> Verdict:
 
 
 def judge_finally(ring: Ring, scores: np.ndarray) -> Verdict:
-    """Return the verdict when all answers have been given."""
     N, half = len(ring), len(ring) // 2
     inside = scores[ring.draws < half]
     if ring.several:

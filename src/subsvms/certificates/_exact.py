@@ -157,7 +157,6 @@ def certify_rows(
 
 
 def check_committee(committee: Any) -> None:
-    """Raise an error unless this is a fitted linear committee."""
     if not isinstance(committee, LinearCommittee):
         raise InputError(
             f"committee must be a fitted LinearCommittee, which is linear in the labels; got "

@@ -74,7 +74,6 @@ class Choice:
         )
 
     def make_model(self, **parameters) -> SubSVMClassifier:
-        """Return the chosen ensemble, not fitted."""
         return SubSVMClassifier(
             n_estimators=self.n_svms, subsample_size=self.chosen.subset_size, gamma=self.chosen.gamma, C=C,
             tol=TOLERANCE, **parameters,

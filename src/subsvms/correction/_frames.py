@@ -117,7 +117,6 @@ def build_frame(columns: dict[str, Any], style: FrameStyle) -> Any:
 
 
 def _as_column(column, library):
-    """Return masked numbers as the library's own column with nulls, and others plain."""
     if not isinstance(column, np.ma.MaskedArray):
         return _as_plain(column)
     module, values = import_module(library), column.tolist()

@@ -54,7 +54,6 @@ def collect(correction: Any) -> dict[str, Any]:
 
 
 def format_words(correction: Any) -> list[str]:
-    """Return what was found, in sentences."""
     found, noise = correction._found, correction.noise
     words = [format_verdict(found)]
     if found.n_flagged or found.n_unseen is not None:
@@ -75,7 +74,6 @@ def format_words(correction: Any) -> list[str]:
 
 
 def list_steps(correction: Any) -> list[tuple[str, str]]:
-    """Return where to go on: code, and what it does."""
     steps = [("to_frame()", "all rows, with reasons")]
     if correction.settings.action == "fix":
         steps.append(("labels", "the corrected labels"))
@@ -88,7 +86,6 @@ def list_steps(correction: Any) -> list[tuple[str, str]]:
 
 
 def render_html(correction: Any) -> str:
-    """Return a correction as HTML that a notebook can show."""
     found = collect(correction)
     first, *words = found["words"]
     parts = [f"<p><strong>{_clean(first)}</strong> {_clean(' '.join(words))}</p>"]

@@ -137,7 +137,6 @@ def judge_table(
 def judge_votes(
     learned: Learned, given: np.ndarray, votes: Votes, verified: np.ndarray | None = None, **more: Any
 ) -> Correction:
-    """Return what is thought of all labels of a table on which votes have been counted."""
     rows = np.arange(len(given))
     if learned.rule.settings.max_error_rate is not None:
         judgement = learned.apply_rule(given, votes, rows, verified)

@@ -126,7 +126,6 @@ def learn_rule(
 
 
 def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None = None) -> tuple[Note, ...]:
-    """Return what the user must know before using the result, a sentence or two per note."""
     noise, sizes = rule.noise, rule.sizes
     counted = zip(map(str, noise.classes), rule.seen.tolist(), sizes.tolist(), strict=True)
     notes = words.format_scarce([(name, seen, size) for name, seen, size in counted if seen < SMALLEST_CLASS])

@@ -58,7 +58,6 @@ class Mixture:
 
     @property
     def shares(self) -> np.ndarray:
-        """Shares of the true classes."""
         return self.average(one.shares for one in self.explanations)
 
     @property

@@ -72,7 +72,6 @@ class Noise(NamedTuple):
 
     @property
     def rates(self) -> np.ndarray:
-        """Of each class."""
         return self.counts[:, 0] / self.counts.sum(axis=1)
 
     @property

@@ -237,5 +237,4 @@ def find_cutoff(score: np.ndarray, quality: np.ndarray, rows: np.ndarray, allowe
 
 
 def count_allowed(max_error_rate: float, n_labels: int) -> int:
-    """Return how many labels may change."""
     return int(np.floor(max_error_rate * n_labels + 1e-9))

@@ -99,7 +99,6 @@ class Found(NamedTuple):
 
 
 def format_verdict(found: Found) -> str:
-    """Return the result in one sentence."""
     labels = f"{found.n_labels:,} labels"
     if found.n_unseen is not None:
         return f"{found.n_changed:,} of {labels} {_was(found.n_changed)} changed after an audit."
@@ -216,7 +215,6 @@ def _count_classes(named):
 
 
 def format_contradicted(classes: Sequence[str], share: float | None, judge: str | None = None) -> Note:
-    """Return a note on labels that the vote contradicts."""
     who = "The vote" if judge is None else judge[0].upper() + judge[1:]
     labels = [f"most rows labelled {name_some(classes)}"] if classes else []
     labels += [] if share is None else [f"{format_percent(share)} of all labels"]
@@ -224,7 +222,6 @@ def format_contradicted(classes: Sequence[str], share: float | None, judge: str 
 
 
 def format_reversed(share: float, judge: str | None = None) -> Note:
-    """Return a note on labels along the border between two classes, as a share of the rows."""
     where, them = ("the votes are divided", "them") if judge is None else (f"{judge} is undecided", "it")
     majority = Setting("rule", "majority")
     return Note("reversed", REVERSED, where=where, share=format_percent(share), them=them, rule=majority)
@@ -250,7 +247,6 @@ class Case(NamedTuple):
 def format_vote(
     names: list[str], n_voters: int, winner: int, n_votes: float, judge: str | None = None
 ) -> str:
-    """Return how a vote went, or what another judge said."""
     if n_voters == 0:
         return "no SVM can judge it" if judge is None else f"{judge} cannot judge it"
     if judge is not None:

@@ -28,7 +28,6 @@ class Display(ABC):
 
 
 def open_axes(ax, figsize, layout="constrained"):
-    """Return a figure and axes: those given, or new ones."""
     if ax is not None:
         return ax.figure, ax
     require_extra("Drawing", "app", "matplotlib")
@@ -38,6 +37,5 @@ def open_axes(ax, figsize, layout="constrained"):
 
 
 def short_names(classes, write=repr):
-    """Return the names of the classes, long ones shortened."""
     names = [write(name) for name in np.asarray(classes).tolist()]
     return [name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…" for name in names]

@@ -234,7 +234,6 @@ class GPUBooth:
         self.is_checked = True
 
     def make_ballots(self, n_rows: int) -> Ballots:
-        """Return the votes of no SVM, in the memory of the GPU."""
         shape, make = (self.n_classes, n_rows), self.gpu.zeros
         return Ballots(make(shape, np.int32), make(shape, np.float64), make(n_rows, np.int32))
 

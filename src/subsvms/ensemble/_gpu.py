@@ -89,7 +89,6 @@ class GPU:
             return self.device.mem_info[0] + self.cupy.get_default_memory_pool().free_bytes()
 
     def holds(self, array: Any) -> bool:
-        """Return whether an array is in the memory of a GPU."""
         return isinstance(array, self.cupy.ndarray)
 
     def send(self, array: Any) -> Any:
@@ -100,17 +99,14 @@ class GPU:
             return self.cupy.asarray(np.ascontiguousarray(array))
 
     def zeros(self, shape: Any, dtype: Any) -> Any:
-        """Return an array of zeros on the GPU."""
         with self.device:
             return self.cupy.zeros(shape, dtype)
 
     def empty(self, shape: Any, dtype: Any) -> Any:
-        """Return an array on the GPU that is yet to be filled."""
         with self.device:
             return self.cupy.empty(shape, dtype)
 
     def fetch(self, array: Any) -> np.ndarray:
-        """Copy an array from the GPU."""
         return self.cupy.asnumpy(array)
 
     def compile(self, **numbers: Any) -> Any:
@@ -122,11 +118,9 @@ class GPU:
         return lambda name: decide if name == "decide" else module.get_function(name)
 
     def is_out_of_memory(self, error: Exception) -> bool:
-        """Return whether it failed for want of memory."""
         return isinstance(error, MemoryError) or "MemoryAllocation" in str(error)
 
     def forget(self) -> None:
-        """Give back the memory that CuPy keeps for later."""
         with self.device:
             self.cupy.get_default_memory_pool().free_all_blocks()
 

@@ -120,7 +120,7 @@ def visit_weights(
     `seen` are the numbers of these rows if they are training rows. Threads call it in any order; each holds
     three tables of at most `BLOCK_BYTES`, or of 8 rows.
     """
-    from subsvms.ensemble._compiled import ballots, linear  # here: importing numba takes a while
+    from subsvms.ensemble._compiled import ballots  # here: importing numba takes a while
 
     lines = find_lines(X, members.rows)
     n_members = len(members.subsets)
@@ -136,13 +136,13 @@ def visit_weights(
             ballots.mark_out_of_bag(*bags, first, last, counted)
         scratch = np.zeros((width, lanes)), np.zeros((width, lanes))
         weights, mass = np.zeros((members.n_samples, lanes)), np.zeros(lanes)
-        linear.weigh_block(
+        ballots.weigh_block(
             kernels, members.subsets, members.places, members.inverses, counted, scratch, weights, mass
         )
         n_voters = counted[:, : last - first].sum(axis=0, dtype=np.int64)
         share = 1.0 / np.maximum(n_voters, 1)
         a = np.empty((last - first, members.n_samples))
-        linear.fill_rows(weights, share, a)
+        ballots.fill_rows(weights, share, a)
         parts[first] = work(first, last, Weights(a, mass[: last - first] * share, n_voters))
 
     run_pieces(weigh, X.shape[0], lanes, effort)
@@ -151,8 +151,8 @@ def visit_weights(
 
 def score_classes(weights: Weights, labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return what the verdict compares, of shape (n_rows, n_classes): S_c, or S_c / n_c for two classes."""
-    from subsvms.ensemble._compiled import linear  # here: importing numba takes a while
+    from subsvms.ensemble._compiled import ballots  # here: importing numba takes a while
 
     sums = np.zeros((len(weights.a), len(sizes)))
-    linear.sum_classes(weights.a, labels, sums)  # unlike NumPy's, the order of this sum is always the same
+    ballots.sum_classes(weights.a, labels, sums)  # unlike NumPy's, the order of this sum is always the same
     return sums / sizes if len(sizes) == 2 else sums

@@ -33,7 +33,6 @@ class Kernel(NamedTuple):
 
     @classmethod
     def named(cls, name: str, gamma: float = 1.0, coef0: float = 0.0, degree: int = 3) -> "Kernel":
-        """Return the kernel with this name."""
         return cls(KINDS[name], float(gamma), float(coef0), int(degree))
 
     @property

@@ -54,7 +54,6 @@ class Solution:
         return matrix
 
     def take(self, subset: int) -> "Solution":
-        """Return the SVMs of one subset only."""
         n_pairs, one = len(self.pairs), slice(subset, subset + 1)
         start = self.start[subset * n_pairs : (subset + 1) * n_pairs + 1]
         entries = slice(start[0], start[-1])

@@ -129,7 +129,6 @@ class Progress:
         return on_progress
 
     def print_line(self, name, done, total, reported, percent, seconds):
-        """Print how far a stage has come, as often as `verbose` asks."""
         verbose, title = self.estimator.verbose, type(self.estimator).__name__
         if verbose and done == total:
             print(f"[{title}] {name}: {total} done in {seconds:.1f} s", flush=True)
@@ -138,7 +137,6 @@ class Progress:
             print(f"[{title}] {name}: {done} of {total}, {left:.1f} s left", flush=True)
 
     def end(self) -> None:
-        """Report that the fit is complete."""
         if self.context:
             more = {"reconstruction_attributes": {}} | self.data
             self.context.call_on_fit_task_end(estimator=self.estimator, **more)

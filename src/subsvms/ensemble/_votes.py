@@ -42,7 +42,6 @@ class Votes:
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays by name."""
         return dict(vars(self))
 
     def __add__(self, other: "Votes") -> "Votes":

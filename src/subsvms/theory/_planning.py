@@ -234,7 +234,6 @@ def expect_seconds(model: SubSVMClassifier, X: Any, labels: np.ndarray, seed: in
 
 
 def format_guaranteed(model, needed, phi, failure, rho, measured, counts) -> list[str]:
-    """Return sentences on what holds whatever the data."""
     sentences, n_svms, size = [], model.n_estimators, model.subsample_size
     if needed is not None:
         reached = f"{failure:g}; {needed} SVMs would be enough"
@@ -274,17 +273,14 @@ def unanimous_withstands(model: SubSVMClassifier, counts: np.ndarray) -> int:
 
 
 def round_up(share: float) -> str:
-    """Format a share with three digits, rounded up."""
     return f"{np.ceil(share * 1000 - 1e-9) / 1000:.3f}"
 
 
 def round_down(share: float) -> str:
-    """Format a share with three digits, rounded down."""
     return f"{np.floor(share * 1000 + 1e-9) / 1000:.3f}"
 
 
 def format_estimated(size, phi, seconds, measured, error_rate) -> list[str]:
-    """Return sentences on what was measured on this table."""
     mean = measured.unseen_errors[measured.sizes == size][0]
     return [
         f"An SVM trained on {size} rows disagrees with {mean:.1%} of the given labels of rows it has not "
@@ -296,7 +292,6 @@ def format_estimated(size, phi, seconds, measured, error_rate) -> list[str]:
 
 
 def format_assumed(needed, rho, error_rate, counts) -> list[str]:
-    """Return sentences on what the user has to take on trust."""
     sentences = [f"At most {error_rate:.1%} of the given labels are wrong. No table can prove that."]
     sentences.append(UNPROMISED if needed is None else EASY)
     if counts.min() < FEWEST_ROWS:
