@@ -12,17 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from subsvms.app.runs import acts_file
 from subsvms.app.runs.acts import Act, Answer, Conflict, Decisions, NothingToUndo, check_name
-from subsvms.app.runs.acts_file import (
-    APPLICATION,
-    BEFORE,
-    FORMAT,
-    SCHEMAS,
-    BrokenFile,
-    holds_decisions,
-    read_acts,
-    seal,
-)
+from subsvms.app.runs.acts_file import BEFORE, FORMAT, BrokenFile, holds_decisions, seal
 from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
 
@@ -34,7 +26,7 @@ class Book(Decisions):
 
     @property
     def history(self):
-        return read_acts(self.file.connection, 0)
+        return acts_file.read_acts(self.file.connection, 0)
 
 
 @pytest.fixture
@@ -138,8 +130,7 @@ def test_redo_decides_again_what_was_undone_until_something_new_is_decided(book)
 
 
 def test_redo_never_replaces_what_others_decided_before_the_undo(book):
-    book.decide([(1, "accept", "yes")], who="Ann")
-    book.decide([(1, "keep", "no")], who="Bob")
+    book.decide_many([Act([(1, "accept", "yes")], "Ann"), Act([(1, "keep", "no")], "Bob")])
     book.undo(who="Ann")
     with pytest.raises(Conflict):
         book.redo(who="Ann")
@@ -416,11 +407,11 @@ def test_a_file_of_another_run_is_refused(run, tmp_path):
 def make_old_file(path, *lines, run, version=BEFORE):
     """Write a file as version 0.1.0 did."""
     connection = sqlite3.connect(path)
-    for statement in SCHEMAS[BEFORE]:
+    for statement in acts_file.SCHEMAS[BEFORE]:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {version}")
     connection.execute("INSERT INTO run VALUES (1, ?)", (digest_file(run),))
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA application_id = {acts_file.APPLICATION}")
     connection.execute("INSERT INTO acts (who, at) VALUES ('Ann', '2026-01-01T00:00:00.000+00:00')")
     connection.executemany("INSERT INTO decisions VALUES (1, ?, ?, ?, NULL)", lines)
     connection.commit()

@@ -74,10 +74,7 @@ class Carriers:
 def find_carriers(
     correction: Correction, X: Table, issues: np.ndarray, *, random_state: int, n_jobs: int | None = None
 ) -> Carriers | None:
-    """Return what carries the suggestions for suspicious rows; None if the table is too large.
-
-    Shapes: X (n_rows, n_features); issues (n_issues,).
-    """
+    """Return what carries the suggestions for suspicious rows; None if the table is too large."""
     labelled = np.flatnonzero(correction.given >= 0)
     if len(labelled) > MOST_LABELS:
         return None

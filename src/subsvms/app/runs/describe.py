@@ -54,10 +54,7 @@ def list_classes(run: Run) -> list[dict[str, Any]]:
 
 
 def bound_wrong(noise: NoiseEstimate, given: Sequence[int]) -> np.ndarray:
-    """Return limits of the share of wrong labels in each given class, from those of the true classes.
-
-    Shapes: returns (n_classes, 2).
-    """
+    """Return limits of the share of wrong labels in each given class, from those of the true classes."""
     n_classes = len(noise.classes)
     other = ~np.eye(n_classes, dtype=bool)
     ways = np.where(other, noise.matrix, 0.0)

@@ -60,11 +60,7 @@ class LocalEngine:
 
 
 class DaskEngine:
-    """A Dask cluster.
-
-    What all items share is written to a file in `folder`, which all workers must be able to read, like the
-    table itself: the file remains when workers die, and does not burden the scheduler.
-    """
+    """A Dask cluster, and a folder that all its workers can read, like the table itself."""
 
     threads = 1
 
@@ -75,7 +71,8 @@ class DaskEngine:
         """Yield work(shared, item) for each item, in any order."""
         from distributed import as_completed
 
-        path = self.folder / f"{SHARED}{secrets.token_hex(8)}.pickle"  # workers cache what they read, by name
+        # A file remains when workers die, and does not burden the scheduler; workers cache it by its name.
+        path = self.folder / f"{SHARED}{secrets.token_hex(8)}.pickle"
         path.write_bytes(pickle.dumps(shared))
         try:
             task = partial(work_on_item, work, str(path))

@@ -71,10 +71,7 @@ class Issues:
 
 
 def find_issues(correction: Correction, X: Table) -> Issues:
-    """Return the suspicious labels of a correction.
-
-    Shapes: X (n_rows, n_features).
-    """
+    """Return the suspicious labels of a correction."""
     rows = list_suspicious(correction)
     return Issues(correction, find_witnesses(X, correction.given, rows, correction.compared[rows]))
 

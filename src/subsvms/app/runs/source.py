@@ -21,6 +21,8 @@ from subsvms.app.tables.where import find_layout, list_files, name_files
 from subsvms.app.words import first_sentence, show, suggest
 from subsvms.exceptions import Setting, TableError
 
+Columns = Sequence[str] | None
+Read = Iterator[tuple[int, Any]]  # the number of the first row, and a pyarrow.Table, of each batch
 UNIT_ROWS = 1 << 17  # rows up to which small row groups are joined; a larger group is a unit of its own
 MAX_BATCH_ROWS, MIN_BATCH_ROWS = 1 << 14, 1 << 10  # rows in memory at a time
 MAX_BATCH_CELLS = 1 << 22  # cells in memory at a time, if that leaves enough rows
@@ -72,10 +74,8 @@ class Source:
         """As in `LabelledTable`."""
         return self.separator == ";"
 
-    def read(
-        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
-    ) -> Iterator[tuple[int, Any]]:
-        """Yield (number of the first row, pyarrow.Table) for one batch after the other."""
+    def read(self, unit: Unit, columns: Columns = None, batch_rows: int | None = None) -> Read:
+        """Read the columns of a unit, one batch after the other."""
         raise NotImplementedError  # a table in memory is at hand
 
 
@@ -85,9 +85,7 @@ class Files(Source):
 
     partitions: dict[str, Any]  # for each path, the values that its folders' names give
 
-    def read(
-        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
-    ) -> Iterator[tuple[int, Any]]:
+    def read(self, unit: Unit, columns: Columns = None, batch_rows: int | None = None) -> Read:
         """As in `Source`."""
         import pyarrow as pa
 
@@ -252,9 +250,7 @@ class Batches(Source):
         """Not known."""
         return None
 
-    def read(
-        self, unit: Unit, columns: Sequence[str] | None = None, batch_rows: int | None = None
-    ) -> Iterator[tuple[int, Any]]:
+    def read(self, unit: Unit, columns: Columns = None, batch_rows: int | None = None) -> Read:
         """As in `Source`."""
         import pyarrow as pa
 
