@@ -46,13 +46,11 @@ def decide(folder, verdict, *rows, n=1, who="Ann"):
 
 
 def read_answers(folder, part="audit"):
-    """Return the answers that are stored."""
     with closing(open_acts(folder)) as decisions:
         return decisions.answers[part]
 
 
 def fill_in(path, person, columns=("row", "answer"), most=10**6):
-    """Fill in a CSV file of questions."""
     with path.open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     for line in lines[:most]:

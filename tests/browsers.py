@@ -202,8 +202,6 @@ class Person:
 
 
 class Reviewer(Person):
-    """A person at the review page."""
-
     def open_tab(self, words=""):
         page = super().open_tab(words)
         until(page, "document.getElementById('shown').textContent.trim() !== ''")
@@ -231,19 +229,16 @@ class Reviewer(Person):
         self.settle()
 
     def go_back(self):
-        """Go back to the list on a phone."""
         self.page.click("#back")
         self.page.wait_for_selector("#lines", state="visible")
 
     @property
     def row(self):
-        """The chosen row."""
         self.settle()
         return int(re.search(r"Row ([\d,]+)", self.page.inner_text("#issue")).group(1).replace(",", ""))
 
     @property
     def rows(self):
-        """The rows on this page of the list."""
         self.settle()
         return self.page.eval_on_selector_all(
             "#lines button", "all => all.map(one => Number(one.dataset.row))"

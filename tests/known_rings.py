@@ -38,7 +38,6 @@ def is_false(ring, truth, table=None):
 
 
 def decide(ring, scores):
-    """Return after how many answers a ring is decided, and the verdict."""
     for n in range(1, len(scores) + 1):
         verdict = rings.judge_ring(ring, scores[:n])
         if verdict != "open":
@@ -76,5 +75,4 @@ def make_suspicious(seed, n=600, n_wrong=150, n_classes=2):
 
 
 def audited(ranking, truth, n_answers=50, person=None, **options):
-    """Return an audit in which a person answered all questions."""
     return run_audit(Audit(ranking, n_answers, **options), person or SimulatedAnnotator(truth))

@@ -38,7 +38,6 @@ def make_columns(n, *, seed=0, wrong=0.1, share=0.5, n_classes=2):
 
 
 def set_labels(columns, labels):
-    """Return a table with other labels."""
     return columns.set_column(columns.column_names.index("label"), "label", pa.array(labels))
 
 
@@ -69,7 +68,6 @@ def judge_in_parts(source, engine, survey, work, **more):
 
 
 def correct_in_parts(where, work, options=OPTIONS, *, batch_rows=None, **more):
-    """Do both passes."""
     first = learn_in_parts(where, options, batch_rows=batch_rows, **more)
     return judge_in_parts(*first, work, batch_rows=batch_rows)
 

@@ -30,7 +30,6 @@ def retrain(committee, X, labels, rows=None):
 
 
 def list_flips(labels, n_classes, n_flips):
-    """Yield every way of changing exactly so many labels."""
     for rows in combinations(range(len(labels)), n_flips):
         for steps in product(range(1, n_classes), repeat=n_flips):
             flipped = labels.copy()

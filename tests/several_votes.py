@@ -8,7 +8,6 @@ NEXT = np.roll(np.eye(N_CLASSES), 1, axis=1)  # wrong labels of each class go to
 
 
 def mix(rates, spread):
-    """Return T for rates and directions."""
     rates = np.broadcast_to(rates, len(spread)).astype(float)
     return np.diag(1.0 - rates) + rates[:, None] * spread
 

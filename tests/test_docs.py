@@ -183,7 +183,6 @@ GROUPS = {"the paper's data": "LIBSVM"} | {name: name for name in ("scikit-learn
 
 
 def read_line(page, words):
-    """Return the cells of a line of a table, without what is bold."""
     line = re.search(rf"^\| {words} \|(.*)\|$", page, re.MULTILINE)[1].replace("*", "")
     return [cell.strip() for cell in line.split("|")]
 

@@ -13,7 +13,6 @@ PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_t
 
 
 def list_packages(requirements):
-    """Return the names of required packages."""
     return {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
 
 

@@ -26,7 +26,6 @@ def read_requirements(lines):
 
 
 def list_steps():
-    """Return the commands and actions of all workflows."""
     steps = [step for flow in WORKFLOWS.values() for job in flow["jobs"].values() for step in job["steps"]]
     return [step.get("run") or step["uses"] for step in steps]
 

@@ -22,7 +22,6 @@ def table():
 
 
 def put(table, name, values):
-    """Return the table with other values in a column."""
     return table.set_column(table.column_names.index(name), name, pa.chunked_array([values]))
 
 

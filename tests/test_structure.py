@@ -67,7 +67,6 @@ def list_imports(source):
 
 
 def find_forbidden(source):
-    """Return the imports that break the contract, as (module, imported)."""
     found = []
     for module, names in list_imports(source).items():
         if module in {"__init__", "__main__", "app"}:

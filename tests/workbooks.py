@@ -47,7 +47,6 @@ def zip_again(path, files):
 
 
 def change_part(path, name, change):
-    """Change the text of one file in an archive."""
     files = unzip(path)
     files[name] = change(files[name].decode()).encode()
     return zip_again(path, files)

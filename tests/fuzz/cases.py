@@ -135,7 +135,6 @@ def make_case(seed, number, place, runs):
 
 
 def damage_table(rng, table):
-    """Damage one of the files of a table; return what was done."""
     if rng.random() >= DAMAGED:
         return NONE
     if table.kind in ("csv", "tsv", "jsonl") and rng.random() < 0.4:
@@ -148,7 +147,6 @@ def damage_table(rng, table):
 
 
 def damage(rng, kind, data):
-    """Return damaged bytes, and what was done to them."""
     mutate = rng.choice(MUTATIONS.get(kind.split()[0], MUTATIONS["compressed"]))
     data = mutate(rng, data)
     if data and rng.random() < 0.1:
@@ -185,7 +183,6 @@ def make_correct(rng, command, place, runs):
 
 
 def put_earlier_run(rng, case, place, runs):
-    """Put the folder of an earlier run where the result should go."""
     earlier = place.parent / "earlier"
     runs.copy(rng.choice(RUNS), earlier)
     shutil.move(earlier / RUN, place / OUTPUT)
@@ -200,7 +197,6 @@ def put_earlier_run(rng, case, place, runs):
 
 
 def make_corrupt(rng, command, place, runs):
-    """Return a command that makes labels wrong."""
     table = DRAW[rng.choice([kind for kind in KINDS if kind != "embeddings"])](rng)
     done = damage_table(rng, table)
     words = [command, table.where, "--label", table.label, *table.reading, *draw_valid(rng, command)]

@@ -49,7 +49,6 @@ class Table:
 
     @property
     def main(self):
-        """Name of the first file."""
         return next(iter(self.files))
 
 
@@ -96,14 +95,12 @@ STEMS = ("a b", "\u00fc", "[x]", "*", "'q\"", "n\nl", "\x1b[2J", "t\udcff", "-t"
 
 
 def rename(rng, table):
-    """Give the only file of a table a strange name."""
     ((name, data),) = table.files.items()
     table.where = rng.choice(STEMS) + name.removeprefix("t")
     table.files = {table.where: data}
 
 
 def write_delimited(table):
-    """Return the columns of a table as text, in its style."""
     style, out = table.style, io.StringIO(newline="")
     how = {"delimiter": style["separator"], "lineterminator": style["newline"], "quoting": style["quoting"]}
     writer = csv.writer(out, **how)

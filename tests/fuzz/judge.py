@@ -97,7 +97,6 @@ def judge_files(case, ending, before, after):
 
 
 def is_output(case, name):
-    """Return whether the command may write this file."""
     if "--dry-run" in case.words:
         return False
     asked = [case.get(option) for option in ("--output", "--save-model")]
@@ -125,7 +124,6 @@ def judge_result(case, ending, place, before, after):
 
 
 def judge_folder(case, place, before, after):
-    """Return what is wrong with the folder of a run."""
     (record,) = [n for n in after if n.endswith("/run.json") and after[n] != before.get(n)]
     folder = (place / record).parent
     model = case.get("--save-model")

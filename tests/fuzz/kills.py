@@ -110,7 +110,6 @@ class Trials:
         return f"{sign.name} {state}", faults
 
     def stop_apply(self):
-        """Stop `subsvms apply`."""
         whole, seconds = self.run_whole("apply")
         place = self.enter("apply", self.table, whole / OUT)
         words = make_words("apply")

@@ -81,7 +81,6 @@ def insert_magic(rng, data):
 
 
 def replace_all(rng, data):
-    """Return something else altogether."""
     noise = bytes(rng.randrange(256) for _ in range(200))
     return rng.choice([b"", b"\n", b" " * 50, bytes(2000), noise, *MAGIC])
 
@@ -224,7 +223,6 @@ def change_type(rng, data):
 
 
 def change_names(rng, data):
-    """Give a column of a Parquet or Arrow file a strange name, or one that another has."""
     arrow, write = open_arrow(data)
     names = arrow.column_names
     strange = ["", "y", "y_given", "row", "\x00", "\x1b[2J", "x" * 300, "a,b"]
@@ -307,7 +305,6 @@ def change_header(rng, data):
 
 
 def change_array_header(rng, data):
-    """Forge the shape or type of an array of NumPy."""
     forged = {
         rb"\(\d+, ?\d+\)": [b"(99999999999, 5)", b"(40, 0)", b"(-1, 5)", b"()"],
         rb"<f[48]": [b"|O8", b"<U400000000", b"<c16"],

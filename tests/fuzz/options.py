@@ -77,7 +77,6 @@ RARE = {"--dry-run": 0.3, "--json": 0.7, "--missing-label": 0.3}  # drawn less o
 
 
 def draw_valid(rng, command, *, most=3):
-    """Return some valid options."""
     options, words = VALID[command], []
     for option in rng.sample(list(options), min(rng.randrange(most + 1), len(options))):
         if rng.random() < RARE.get(option, 1.0):

@@ -26,8 +26,6 @@ CPU_SECONDS = 25  # of one core
 
 @dataclass(frozen=True)
 class Ending:
-    """How a process ended."""
-
     code: int  # negative for a signal
     hung: bool  # it had to be killed
     stdout: str
@@ -78,7 +76,6 @@ def run_command(words, place, **options):
 
 
 def run_well(words, place, **options):
-    """Run a command that must succeed."""
     ending = run_command(words, place, **options)
     if ending.code != 0:
         raise RuntimeError(f"{words} failed with {ending.code}: {ending.stderr}")
@@ -153,7 +150,6 @@ def become_command(words, place, stdout, fresh):
 
 
 def limit_resources():
-    """Limit memory and time of this process."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (used,) = (1024 * int(line.split()[1]) for line in lines if line.startswith("VmData"))
     resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY,) * 2)

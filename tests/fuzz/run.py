@@ -48,7 +48,6 @@ class Fuzzer:
         self.runs = Runs(self.work / "runs")
 
     def run(self, number):
-        """Run one case."""
         folder = self.work / "case"
         shutil.rmtree(folder, ignore_errors=True)
         place = folder / "place"
@@ -105,7 +104,6 @@ def compare_again(case, place, before, after):
 
 
 def count_endings(outcomes):
-    """Say how many cases ended in each way."""
     totals = Counter(one.outcome for one in outcomes)
     return f"{len(outcomes)} cases: " + ", ".join(f"{totals[name]} {name}" for name in OUTCOMES)
 

@@ -80,7 +80,6 @@ def stop(process):
 
 @pytest.fixture
 def scheduler(tmp_path):
-    """A scheduler in a process of its own, and its address."""
     note = tmp_path / "scheduler.json"
     process = start(
         "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", note

@@ -41,7 +41,6 @@ def pages():
 
 
 def find_broken(page, pages):
-    """Return the links of a page that lead to no file, or to no place in a page."""
     broken = []
     for link in page.links | page.loaded:
         parts = urlsplit(link)
