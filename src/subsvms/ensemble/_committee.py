@@ -149,7 +149,8 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the committee's verdict; a tie goes to the class with more training rows."""
-        return self.classes_[pick_best(self._score(X), self.class_sizes_)]
+        best = pick_best(self._score(X), self.class_sizes_)  # first: it says if nothing was fitted
+        return self.classes_[best]
 
     def _score(self, X):
         def work(first, last, weights):
