@@ -1,5 +1,7 @@
 """Parquet, Feather and Arrow files keep their types, the label's included."""
 
+import sys
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -54,8 +56,7 @@ def test_labels_of_every_type_are_changed_in_that_type(tmp_path, array, labels):
     assert read.labels.tolist() == labels
     write_table(read, tmp_path / "out.parquet", [labels[1], labels[1], None])
     column = parquet.read_table(tmp_path / "out.parquet")["y"]
-    assert column.type == array.type
-    assert column[0] == array[1]
+    assert column.type == array.type and column[0] == array[1]
     assert str(column[2]) == str(array[2])  # NaN stays NaN
 
 
@@ -66,6 +67,8 @@ def test_a_damaged_file_is_refused(tmp_path):
     data = (tmp_path / "t.parquet").read_bytes()
     path = write(tmp_path, data[:-9] + b"\xff" * 5 + data[-4:], "t.parquet")
     assert_refused("t.parquet' is damaged or not a parquet file (", read_table, path, "label")
+    path = write(tmp_path, b"FEA1" + bytes(40) + b"FEA1", "t.feather")
+    assert_refused("is a Feather file of version 1, which cannot be read safely", read_table, path, "label")
 
 
 def test_several_files_must_have_one_schema(tmp_path):
@@ -94,9 +97,11 @@ def test_a_forged_file_is_refused(tmp_path, name, how):
     assert_refused("is damaged or not a", read_table, write_forged(tmp_path, name, how), "label")
 
 
-def test_feather_of_version_1_is_refused(tmp_path):
-    path = write(tmp_path, b"FEA1" + bytes(40) + b"FEA1", "t.feather")
-    assert_refused("is a Feather file of version 1, which cannot be read safely", read_table, path, "label")
+def test_what_arrow_reads_with_threads_is_not_memory_of_pythons():
+    data = b"a,b\n" * 100
+    before = sys.getrefcount(data)
+    reader = arrow.open_for_arrow(data)
+    assert sys.getrefcount(data) == before and reader.read() == data
 
 
 def test_a_parquet_file_that_claims_more_than_the_free_memory_is_refused(tmp_path, monkeypatch):
