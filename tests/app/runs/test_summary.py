@@ -39,8 +39,12 @@ def table(tmp_path_factory):
     return read_table(write(tmp_path_factory.mktemp("summary") / "t.csv", rows), "default")
 
 
-def test_a_summary_is_plain_and_its_values_are_cut_short(table):
-    run = run_in_memory(table, Options("default", n_estimators=50))
+@pytest.fixture(scope="module")
+def run(table):
+    return run_in_memory(table, Options("default", n_estimators=50))
+
+
+def test_a_summary_is_plain_and_its_values_are_cut_short(run):
     run = replace(run, seconds={"reading": 1.2, "voting": 2.3})
     issues = find_issues(run.correction, run.features.X)
     summary = summarise(run, issues.rows, len(issues))
@@ -102,9 +106,8 @@ def test_the_labels_listed_are_counted_and_so_are_those_expected_to_be_wrong(tab
         assert f"about {expected:.0f} are expected to be wrong" in " ".join(summary.words)
 
 
-def test_two_expected_numbers_about_the_same_labels_are_told_apart(table):
+def test_two_expected_numbers_about_the_same_labels_are_told_apart(run):
     """One is by the rule's probabilities, the other by `label_quality`."""
-    run = run_in_memory(table, Options("default", n_estimators=50))
     for n_more, explained in ((0, True), (5, False)):
         summary = summarise(run, [], 99, n_labels=run.tally.n_flagged + run.tally.held_back + n_more)
         assert run.tally.held_back == 0
@@ -125,8 +128,7 @@ def test_what_kept_a_label_is_said(table):
     assert f"{by_confidence} by a probability of at most 0.9, {by_limit} by the limit on changes" in words
 
 
-def test_a_rate_is_not_named_beside_a_wide_interval(table):
-    run = run_in_memory(table, Options("default", n_estimators=50))
+def test_a_rate_is_not_named_beside_a_wide_interval(run):
     noise = replace(
         run.correction.noise, error_rate_interval=np.array([0.0, 0.5]),
         rate_interval=np.array([[0.0, 0.02], [0.0, 0.9]]),
@@ -151,8 +153,7 @@ def test_it_says_how_many_svms_voted_and_of_how_many_rows(table):
 @pytest.mark.parametrize(
     "expected, flagged, worth", [(18.0, 0, True), (9.9, 0, False), (60.0, 40, False), (60.0, 30, True)]
 )
-def test_many_wrong_labels_of_which_few_are_flagged_lead_to_an_audit(table, expected, flagged, worth):
-    run = run_in_memory(table, Options("default", n_estimators=50))
+def test_many_wrong_labels_of_which_few_are_flagged_lead_to_an_audit(run, expected, flagged, worth):
     written = {"folder": "my loans.subsvms", "files": [["a.csv", ""], ["issues.csv", ""]]}
     summary = replace(summarise(run, [], 1, **written), expected_wrong=expected, flagged=flagged)
     audit = (
@@ -165,8 +166,7 @@ def test_many_wrong_labels_of_which_few_are_flagged_lead_to_an_audit(table, expe
 WRITTEN = {"folder": "my loans.subsvms", "files": [["corrected.csv", ""], ["issues.csv", ""]]}
 
 
-def test_a_result_that_a_note_warns_of_is_not_recommended(table):
-    run = run_in_memory(table, Options("default", n_estimators=50))
+def test_a_result_that_a_note_warns_of_is_not_recommended(run):
     use = "If you agree, use corrected.csv in place of t.csv."
     assert summarise(run, [], 9, **WRITTEN).next[-1] == use
     warned = summarise(run, [], 9, label_notes=[format_contradicted(["'a'"], None)], **WRITTEN)
@@ -197,8 +197,7 @@ def test_of_flagged_labels_that_stay_the_suggestions_are_right_or_wrong(table):
         assert f"about {right:.0f} of the suggestions are expected to be right." in words
 
 
-def test_more_wrong_labels_listed_than_estimated_in_all_are_explained(table):
-    run = run_in_memory(table, Options("default", n_estimators=50))
+def test_more_wrong_labels_listed_than_estimated_in_all_are_explained(run):
     summary = replace(summarise(run, [], 9), n_labels=9, flagged=0, held_back=0, expected_wrong=4.0)
     listed = (
         "Of the 9 labels listed (9 most doubtful, none of them flagged), about 4 are expected to be wrong"
@@ -208,8 +207,7 @@ def test_more_wrong_labels_listed_than_estimated_in_all_are_explained(table):
     assert format_listing(replace(summary, error_rate_interval=[0.0, 0.01])) == beyond
 
 
-def test_one_is_not_spoken_of_as_if_it_were_several(table):
-    run = run_in_memory(table, Options("default", n_estimators=50))
+def test_one_is_not_spoken_of_as_if_it_were_several(run):
     summary = replace(summarise(run, [], 1), n_labels=1, expected_wrong=0.93, kept_by=[["a test", 1]])
     one = replace(summary, flagged=0, held_back=1)
     assert format_listing(one) == "The label listed (held back) is wrong with probability 93 %."
@@ -222,8 +220,7 @@ def test_names_with_spaces_that_cannot_be_seen_are_quoted(tmp_path):
     for row in rows:
         row["default"] = {"no": "no ", "yes": "not sure"}[row["default"]]
     table = read_table(write(tmp_path / "t.csv", rows), "default")
-    run = run_in_memory(table, Options("default", n_estimators=50))
-    summary = summarise(run, [1], 9)
+    summary = summarise(run_in_memory(table, Options("default", n_estimators=50)), [1], 9)
     names = {"'no '", "not sure"}
     assert {line["name"] for line in summary.classes} == names
     assert {move[key] for move in summary.moves for key in ("given", "suggested")} == names
