@@ -1,6 +1,5 @@
-from importlib.util import find_spec
-
 import numpy as np
+import pandas as pd
 import pytest
 from attacked_rows import NAMES, make_rows
 from hypothesis import given
@@ -14,11 +13,9 @@ KINDS = {
     "int": lambda numbers: numbers - 1,
     "text": lambda numbers: NAMES[numbers],
     "object": lambda numbers: NAMES.astype(object)[numbers],
+    "series": lambda numbers: pd.Series(NAMES[numbers], index=range(len(numbers), 0, -1)),
 }
-if find_spec("pandas"):
-    import pandas as pd
-
-    KINDS["series"] = lambda numbers: pd.Series(NAMES[numbers], index=range(len(numbers), 0, -1))
+RATES, SEEDS = st.floats(0, 0.999), st.integers(0, 999)
 WITH_ALPHA = ["directed", "uniform", "boundary", "surest", "greedy"]
 
 
@@ -32,8 +29,8 @@ def call(name, X, y, **options):
     n=st.integers(5, 40),
     n_classes=st.integers(2, 5),
     budget=st.sampled_from(["error_rate", "rho"]),
-    share=st.floats(0, 0.999),
-    seed=st.integers(0, 999),
+    share=RATES,
+    seed=SEEDS,
 )
 def test_every_attack_spends_its_budget_and_no_more(name, kind, n, n_classes, budget, share, seed):
     X, numbers = make_rows(n, 2 if name == "directed" else n_classes, seed)
@@ -59,14 +56,7 @@ def test_every_attack_spends_its_budget_and_no_more(name, kind, n, n_classes, bu
 
 
 @pytest.mark.parametrize("name", WITH_ALPHA)
-@given(
-    smaller=st.integers(2, 20),
-    more=st.integers(0, 20),
-    first=st.booleans(),
-    rho=st.floats(0, 0.999),
-    alpha=st.floats(0, 1),
-    seed=st.integers(0, 999),
-)
+@given(st.integers(2, 20), st.integers(0, 20), st.booleans(), RATES, st.floats(0, 1), SEEDS)
 def test_alpha_sets_how_many_flips_come_from_each_class(name, smaller, more, first, rho, alpha, seed):
     names = ["rare", "usual"] if first or more == 0 else ["x rare", "usual"]  # sorted first or last
     rng = np.random.default_rng(seed)
@@ -118,7 +108,6 @@ def test_labels_of_a_single_class_are_refused(name, y):
 
 
 def test_missing_and_mixed_labels_are_refused():
-    pd = pytest.importorskip("pandas")
     mixed = np.array(["a", 1, "b"], dtype=object)
     for y in (["a", None, "b"], [0.0, np.nan, 1.0], pd.Series([0, pd.NA, 1], dtype="Int64"), mixed):
         with pytest.raises(ValueError, match="uniform_flips needs a label for each row, all of one type"):

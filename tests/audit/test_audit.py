@@ -2,8 +2,6 @@ import numpy as np
 import pytest
 from corrections import attacked, quick
 from known_rings import audited, make_suspicious
-from sklearn.datasets import load_breast_cancer
-from sklearn.preprocessing import minmax_scale
 
 from subsvms.audit import Audit, SimulatedAnnotator
 from subsvms.exceptions import InputError
@@ -96,10 +94,10 @@ def test_parameters_are_checked():
 
 
 @pytest.fixture(scope="module")
-def case():
-    X, clean = load_breast_cancer(return_X_y=True)
-    clean = np.array(["malignant", "benign"])[clean]
-    return minmax_scale(X), clean, attacked(clean, rho=0.6, alpha=0.0)
+def case(cancer):
+    X, y = cancer
+    clean = np.array(["malignant", "benign"])[y]
+    return X, clean, attacked(clean, rho=0.6, alpha=0.0)
 
 
 @pytest.mark.parametrize("action", ["fix", "drop", "weight", "review"])

@@ -35,9 +35,7 @@ def test_the_exact_probability_of_a_false_pass_is_below_its_level_for_every_shar
 
 
 @pytest.mark.parametrize("N, n_answers", [(17, 10), (60, 40), (300, 30)])
-def test_the_exact_probability_that_a_ring_has_fewer_hits_than_the_bound_is_below_its_level(
-    N, n_answers, seed
-):
+def test_the_exact_probability_of_fewer_hits_than_the_bound_is_below_its_level(N, n_answers, seed):
     ring, level = make_ring(N, n_answers, seed), 0.04
     passed = _rings.list_passes(ring, n_answers)
     ends = {end for W in range(N + 1) for end in walk(N, W, n_answers, passed)}

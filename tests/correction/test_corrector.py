@@ -200,21 +200,17 @@ def test_two_rows_of_each_class_are_too_few_to_change_anything_and_no_labels_an_
         quick(X, [0] * 4)
 
 
-def test_a_failed_fit_leaves_the_corrector_as_it_was(cancer):
+def test_seed_and_threads_replace_those_of_the_estimator_and_a_failed_fit_changes_nothing(cancer):
     X, y = cancer
-    corrector = make_corrector().fit(X, y)
-    before = corrector.correction_
+    ensemble = SubSVMClassifier(n_estimators=20, random_state=5, n_jobs=2, verbose=1)
+    corrector = LabelCorrector(ensemble, random_state=0, n_jobs=1).fit(X, y)
+    model, before = corrector.model_, corrector.correction_
+    assert (model.random_state, model.n_jobs, model.verbose, model.n_estimators) == (0, 1, 1, 20)
+    assert (ensemble.random_state, ensemble.n_jobs) == (5, 2) and not hasattr(ensemble, "classes_")
     with pytest.raises(ValueError, match="at least two classes"):
         corrector.fit(X[:, :3], np.zeros(len(y), int))
     assert corrector.correction_ is before and corrector.n_features_in_ == X.shape[1]
-
-
-def test_the_seed_and_threads_of_the_corrector_replace_those_of_its_estimator(cancer):
-    ensemble = SubSVMClassifier(n_estimators=20, random_state=5, n_jobs=2, verbose=1)
-    model = LabelCorrector(ensemble, random_state=0, n_jobs=1).fit(*cancer).model_
-    assert (model.random_state, model.n_jobs, model.verbose, model.n_estimators) == (0, 1, 1, 20)
-    assert (ensemble.random_state, ensemble.n_jobs) == (5, 2) and not hasattr(ensemble, "classes_")
-    assert LabelCorrector(ensemble).fit(*cancer).model_.random_state == 5
+    assert LabelCorrector(ensemble).fit(X, y).model_.random_state == 5
 
 
 @pytest.mark.parametrize(

@@ -106,10 +106,9 @@ def test_the_frame_names_witnesses_by_the_index(cancer):
     correction = quick(pd.DataFrame(X, index=index).rename(columns=str), attacked(y, 0), n_witnesses=2)
     frame = correction.to_frame(witnesses=True)
     flagged = frame[frame["is_label_issue"]]
-    for own, supporting, opposing in zip(
-        flagged.index, flagged["supporting"], flagged["opposing"], strict=True
-    ):
-        assert len(supporting) == 2 and set(supporting + opposing) <= set(index) - {own}
+    for row in flagged.itertuples():
+        assert len(row.supporting) == 2
+        assert set(row.supporting + row.opposing) <= set(index) - {row.Index}
     assert all(len(names) == 0 for names in frame[~frame["is_label_issue"]]["supporting"])
     without = quick(X, attacked(y, 0), n_witnesses=0)
     assert without.witnesses is None

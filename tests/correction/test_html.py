@@ -14,10 +14,7 @@ NASTY = (
     "<script>alert(1)</script>", "<img src=x onerror='alert(1)'>", '"><b onmouseover="alert(1)">', "x" * 5000,
     "$x^2$", "&lt;", "a\nb\r\tc", "\x00\x1b[31m\ud800", "\u202eabc", "</table>",
 )  # fmt: skip
-
-
-TAGS = {(tag,) for tag in "p strong ul li table thead tbody tr th td code".split()}
-TAGS.add(("div", "class", "style"))
+TAGS = {("div", "class", "style"), *zip("p strong ul li table thead tbody tr th td code".split())}
 
 
 def test_it_says_what_was_found_shows_the_worst_rows_and_where_to_go_on(cancer, corrected):

@@ -20,9 +20,7 @@ from subsvms.correction._noise_softmax import (
 )
 
 
-def test_no_votes_lift_a_class_more_than_is_allowed_and_without_bounds_shares_are_a_softmax(
-    seed, monkeypatch
-):
+def test_votes_lift_a_class_by_what_is_allowed_and_without_bounds_as_a_softmax(seed, monkeypatch):
     values = np.array([[1.0, -1.0, -1.0]])
     q = Softmax(np.full(3, 1e3), np.array([0.2, 0.3, 0.5]), find_floor(3)).shares(values)[0]
     assert q[0] / (1 - q[0]) == pytest.approx(LIFT * 2 * 0.2 / 0.8)

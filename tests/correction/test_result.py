@@ -47,7 +47,6 @@ def test_labels_that_are_kept_for_another_reason_have_full_weight():
 
 
 def test_a_numpy_user_gets_a_frame_whose_columns_agree(corrected):
-    pytest.importorskip("pandas")
     frame = corrected.to_frame()
     assert_array_equal(frame["corrected_label"], corrected.labels)
     assert_array_equal(frame["is_label_issue"], frame["given_label"] != frame["corrected_label"])

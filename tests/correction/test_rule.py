@@ -21,14 +21,6 @@ from subsvms.correction._rule import (
 MATRIX = [[0.9, 0.1], [0.3, 0.7]]
 
 
-def limit_changes(judgement, rate):
-    """Return a judgement with at most this share of the labels flagged."""
-    rows = np.arange(len(judgement.flagged))
-    found, allowed = (rows[judgement.flagged], count_allowed(rate, len(rows)))
-    cutoff = find_cutoff(judgement.score[found], judgement.quality[found], found, allowed)
-    return judgement if cutoff is None else cutoff.apply(judgement, rows)
-
-
 def judge(votes, labels, matrix, settings, **more):
     return apply_rule(make_rule(votes, labels, matrix, settings, **more), votes, labels)
 
@@ -62,7 +54,9 @@ def test_the_limit_on_changes_is_never_exceeded(scores, rate, data):
     n = len(scores)
     nothing, zeros = np.zeros(n, dtype=np.int8), np.zeros(n, dtype=int)
     judgement = Judgement(np.zeros((n, 2)), zeros, flagged, zeros, score, 1 - score, nothing)
-    capped = limit_changes(judgement, rate)
+    rows = np.flatnonzero(flagged)
+    cutoff = find_cutoff(score[rows], 1 - score[rows], rows, count_allowed(rate, n))
+    capped = judgement if cutoff is None else cutoff.apply(judgement, np.arange(n))
     assert capped.flagged.sum() <= rate * n + 1e-6
     surest = sorted(np.flatnonzero(flagged), key=lambda row: (-score[row], row))
     assert np.flatnonzero(capped.flagged).tolist() == sorted(surest[: int(rate * n + 1e-9)])

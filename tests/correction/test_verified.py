@@ -89,7 +89,6 @@ def test_decisions_on_rows_outside_the_sample_stand_and_say_nothing_about_others
 
 
 def test_what_a_person_decided_is_said_and_has_full_weight_also_without_a_given_label(seed):
-    pytest.importorskip("pandas")
     X, clean, given = make_noisy(seed)
     wrong, (gone, *right) = (np.flatnonzero(rows)[:5] for rows in (given != clean, given == clean))
     given = given.astype(object)

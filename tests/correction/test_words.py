@@ -17,7 +17,6 @@ from subsvms.correction._words import (
 
 
 def test_reasons_name_vote_probability_and_threshold(cancer):
-    pytest.importorskip("pandas")
     X, y = cancer
     given = attacked(y, 0)
     for row in quick(X, given, min_confidence=0.6).to_frame().itertuples():

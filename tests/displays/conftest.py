@@ -5,10 +5,11 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, make_blobs
+from corrections import attacked, make_corrector
+from sklearn.datasets import make_blobs
 from sklearn.preprocessing import minmax_scale
 
-from subsvms import LabelCorrector, SubSVMClassifier, adversaries
+from subsvms import adversaries
 
 
 @pytest.fixture(autouse=True)
@@ -18,28 +19,21 @@ def close_figures():
 
 
 @pytest.fixture(scope="session")
-def fit():
-    """Return a function that fits a small corrector."""
-    small = SubSVMClassifier(n_estimators=200)
-    return lambda X, y, **options: LabelCorrector(small, random_state=0, **options).fit(X, y)
+def attacked_cancer(cancer):
+    X, y = cancer
+    return X, np.array(["bad", "good"])[attacked(y)]
 
 
 @pytest.fixture(scope="session")
-def attacked_cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    attack = adversaries.directed_flips(y, rho=0.5, alpha=0.5, random_state=0)
-    return minmax_scale(X), np.array(["bad", "good"])[attack.labels]
+def corrector(attacked_cancer):
+    return make_corrector().fit(*attacked_cancer)
 
 
 @pytest.fixture(scope="session")
-def cancer(fit, attacked_cancer):
-    return fit(*attacked_cancer)
-
-
-@pytest.fixture(scope="session")
-def blobs(fit):
+def blobs():
     X, y = make_blobs(500, centers=4, n_features=5, cluster_std=3.0, random_state=0)
-    return fit(minmax_scale(X), adversaries.uniform_flips(y, error_rate=0.2, random_state=0).labels)
+    given = adversaries.uniform_flips(y, error_rate=0.2, random_state=0).labels
+    return make_corrector().fit(minmax_scale(X), given)
 
 
 @pytest.fixture

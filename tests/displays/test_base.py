@@ -30,7 +30,7 @@ def test_a_corrector_that_is_not_fitted_is_refused(display):
 
 
 @pytest.mark.parametrize("display", DISPLAYS)
-@pytest.mark.parametrize("data", ["cancer", "blobs"])
+@pytest.mark.parametrize("data", ["corrector", "blobs"])
 def test_a_display_draws_on_the_axes_it_is_given(display, data, request):
     corrector = request.getfixturevalue(data)
     for source, arguments in (

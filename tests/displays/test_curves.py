@@ -7,9 +7,9 @@ from subsvms.displays import CertifiedCurveDisplay, RegularityDisplay
 from subsvms.theory import estimate_regularity
 
 
-def test_the_curve_shows_the_share_of_rows_that_withstand_each_number_of_changes(cancer):
-    correction = cancer.correction_
-    display = CertifiedCurveDisplay.from_estimator(cancer)
+def test_the_curve_shows_the_share_of_rows_that_withstand_each_number_of_changes(corrector):
+    correction = corrector.correction_
+    display = CertifiedCurveDisplay.from_estimator(corrector)
     for m, share in zip(*display.line_.get_data(), strict=True):
         assert share == np.mean(correction.withstands >= m)
     assert display.share[-1] == 0

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
+from corrections import make_corrector
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.datasets import load_breast_cancer
-from sklearn.preprocessing import minmax_scale
 
 from subsvms.displays import VotesDisplay
 from subsvms.displays._votes import find_thresholds
@@ -13,8 +12,8 @@ def legend_texts(display):
 
 
 @pytest.mark.parametrize("min_confidence", [0.5, 0.8])
-def test_thresholds_separate_flagged_rows_from_kept_ones(min_confidence, fit, attacked_cancer):
-    corrector = fit(*attacked_cancer, min_confidence=min_confidence)
+def test_thresholds_separate_flagged_rows_from_kept_ones(min_confidence, attacked_cancer):
+    corrector = make_corrector(min_confidence=min_confidence).fit(*attacked_cancer)
     correction = corrector.correction_
     assert correction.flagged.any()
     for class_number in (0, 1):
@@ -29,16 +28,17 @@ def test_thresholds_separate_flagged_rows_from_kept_ones(min_confidence, fit, at
             assert display.ticks_[side] is None
 
 
-def test_the_histograms_count_every_judged_row(cancer):
-    display, given = VotesDisplay.from_estimator(cancer, bins=20), cancer.correction_.given
-    values = cancer.correction_.votes.mean_value[:, 1]
+def test_the_histograms_count_every_judged_row(corrector):
+    correction = corrector.correction_
+    display, given = VotesDisplay.from_estimator(corrector, bins=20), correction.given
+    values = correction.votes.mean_value[:, 1]
     for side, bars in enumerate(display.histograms_):
         expected = np.histogram(values[given == side], np.linspace(-1, 1, 21))[0]
         assert bars.get_xy()[:, 1].max() == expected.max()
     texts = legend_texts(display)
     assert "labelled 'bad'" in texts and "labelled 'good'" in texts
     for side, word in enumerate(["above", "below"]):
-        n_flagged = np.sum(cancer.correction_.flagged & (given == side))
+        n_flagged = np.sum(correction.flagged & (given == side))
         assert f"flagged {word} {display.thresholds[side]:.2f}: {n_flagged} rows" in texts
 
 
@@ -70,19 +70,13 @@ def test_flagged_rows_without_a_threshold_get_ticks():
     assert display.ticks_[0].get_window_extent().y1 < display.ax_.transData.transform((0, 0))[1]
 
 
-def test_for_clean_labels_no_threshold_is_drawn(fit):
-    X, y = load_breast_cancer(return_X_y=True)
-    display = VotesDisplay.from_estimator(fit(minmax_scale(X), y))
-    assert display.lines_ == display.ticks_ == [None, None]
-    assert legend_texts(display).count("none flagged") == 2
-
-
 def test_rows_without_label_or_voters_are_left_out():
     values = [-0.5, np.nan, 0.3, 0.9, 0.9]
     display = VotesDisplay.from_predictions(values, ["a", "a", "b", None, None], ["a", "b", "b", "a", "b"])
     assert_array_equal(display.given, [0, 0, 1, -1, -1])
     assert [bars.get_xy()[:, 1].max() for bars in display.histograms_] == [1, 1]
     assert np.isnan(display.thresholds).all()  # no flagged row has voters
+    assert display.lines_ == display.ticks_ == [None, None]
     assert legend_texts(display).count("none flagged") == 2
 
 
@@ -106,9 +100,9 @@ def test_a_label_without_rows_can_be_drawn(given, density):
 
 
 @pytest.mark.parametrize("class_number", [-1, 2])
-def test_a_class_that_does_not_exist_is_refused(class_number, cancer):
+def test_a_class_that_does_not_exist_is_refused(class_number, corrector):
     with pytest.raises(ValueError, match="class_number must lie between 0 and 1"):
-        VotesDisplay.from_estimator(cancer, class_number=class_number)
+        VotesDisplay.from_estimator(corrector, class_number=class_number)
     with pytest.raises(ValueError, match="class_number must lie between 0 and 1"):
         VotesDisplay.from_predictions([0.1, 0.2], ["a", "b"], class_number=class_number)
 

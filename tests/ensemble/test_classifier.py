@@ -209,14 +209,11 @@ def test_a_polynomial_that_is_not_a_kernel_gives_a_warning():
     assert np.isfinite(model.oob_mean_value_).all()
 
 
-def test_constant_features_split_the_vote():
+def test_constant_features_split_the_vote_and_two_rows_are_enough():
     """Each SVM follows the majority of its own draws, and both classes are equally likely to be drawn."""
     model = quick(n_estimators=1000).fit(np.ones((40, 3)), np.arange(40) % 2)
     assert abs(model.decision_function(np.ones((1, 3)))[0]) < 0.2
     assert np.isfinite(model.duality_gap_).all()
-
-
-def test_two_rows_are_enough_and_one_is_not():
     model = quick().fit([[0.0], [1.0]], ["no", "yes"])
     assert list(model.predict([[0.1], [0.9]])) == ["no", "yes"]
     with pytest.raises(ValueError, match="one class"):

@@ -54,30 +54,27 @@ def assert_same(votes, others):
 
 @needs_gpu
 @pytest.mark.parametrize(
-    "options",
+    "shape, shift, options",
     [
-        {},
-        {"kernel": "linear"},
-        {"n_classes": 4},
-        {"C": 1e9, "shift": 3.0},  # votes in double precision
-        {"subsample_size": 30, "n_features": 11},
-        {"n_features": 70},
-        {"kernel": "linear", "C": 1e9, "shift": 3.0},
-        {"n_estimators": 350, "subsample_size": 10},  # more SVMs than one block of threads takes
+        ({}, 0.0, {}),
+        ({}, 0.0, {"kernel": "linear"}),
+        ({"n_classes": 4}, 0.0, {}),
+        ({}, 3.0, {"C": 1e9}),  # votes in double precision
+        ({"n_features": 11}, 0.0, {"subsample_size": 30}),
+        ({"n_features": 70}, 0.0, {}),
+        ({}, 3.0, {"kernel": "linear", "C": 1e9}),
+        ({}, 0.0, {"n_estimators": 350, "subsample_size": 10}),  # more SVMs than a block of threads takes
     ],
 )
-def test_training_and_new_rows_get_the_bits_of_the_cpu(gpu, options, seed):
-    shape = {name: options[name] for name in ("n_classes", "n_features") if name in options}
-    X, y = make_table(seed, **shape)
-    X, new = (options.get("shift", 0.0) + rows for rows in (X, make_table(seed + 1000, **shape)[0]))
-    own = {name: value for name, value in options.items() if name not in {*shape, "shift"}}
+def test_training_and_new_rows_get_the_bits_of_the_cpu(gpu, shape, shift, options, seed):
+    (X, y), (new, _) = make_table(seed, **shape), make_table(seed + 1000, **shape)
     cpu, gpu = (
-        SubSVMClassifier(random_state=seed, device=device, **{"n_estimators": 7} | own).fit(X, y)
+        SubSVMClassifier(random_state=seed, device=device, **{"n_estimators": 7} | options).fit(X + shift, y)
         for device in ("cpu", "cuda")
     )
     assert_same(cpu.oob_votes_, gpu.oob_votes_)
-    assert_same(cpu.count_votes(new), gpu.count_votes(new))
-    assert (cpu.voters_.intercept.dtype == np.float64) == ("shift" in options)
+    assert_same(cpu.count_votes(new + shift), gpu.count_votes(new + shift))
+    assert (cpu.voters_.intercept.dtype == np.float64) == (shift > 0)
 
 
 @needs_gpu

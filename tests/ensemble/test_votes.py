@@ -127,22 +127,14 @@ def test_an_undecided_svm_votes_for_the_larger_class_and_values_are_clipped():
     assert_allclose(votes.mean_value, [[-0.25, 0.25]])
 
 
-@pytest.mark.parametrize(
-    "counts, sizes, given, winner",
-    [
-        ([1, 1], [3, 9], None, 1),
-        ([1, 1], [9, 3], None, 0),
-        ([1, 1], [5, 5], None, 0),
-        ([1, 1], [3, 9], 0, 0),
-        ([1, 1], [3, 9], 1, 1),
-        ([2, 2, 1], [1, 2, 9], 2, 1),  # a given label outside a tie
-        ([2, 2, 1], [1, 2, 9], 0, 0),
-        ([1, 3], [5, 0], None, 1),  # a class without rows
-    ],
-)
-def test_a_tied_vote_goes_to_the_given_label_or_to_the_larger_class(counts, sizes, given, winner):
-    votes = Votes(np.array([counts]), np.zeros((1, len(counts))), np.array([sum(counts)]))
-    assert votes.winners(sizes, given=None if given is None else np.array([given])) == winner
+@given(n_classes=st.integers(2, 4), own=st.integers(-1, 3), data=st.data())
+def test_a_tied_vote_goes_to_the_given_label_or_to_the_larger_class(n_classes, own, data):
+    few = st.lists(st.integers(0, 3), min_size=n_classes, max_size=n_classes)
+    counts, sizes = data.draw(few), data.draw(few)
+    votes = Votes(np.array([counts]), np.zeros((1, n_classes)), np.array([sum(counts)]))
+    labels = np.array([own]) if 0 <= own < n_classes else None
+    winner = max(range(n_classes), key=lambda c: (counts[c], labels is not None and c == own, sizes[c], -c))
+    assert votes.winners(sizes, given=labels) == winner
 
 
 def test_votes_of_two_ensembles_add_up():

@@ -15,20 +15,13 @@ SHARES = dict(rho=st.floats(0, 0.999), alpha=st.floats(0, 1), beta=st.floats(0.0
 BIASES = st.floats(0.01, 0.99)
 
 
-def corrupt(beta, rho, alpha, n=1_000_000):
-    """Return how many rows of a large corrupted table are clean and wrong among those labelled A, and B."""
-    a, flips = round(beta * n), rho * beta * n
-    from_b, from_a = alpha * flips, (1 - alpha) * flips
-    return a - from_a, from_b, n - a - from_b, from_a
-
-
 @given(**SHARES, p=BIASES)
-def test_draw_probabilities_agree_with_counts_in_a_corrupted_table(rho, alpha, beta, p):
-    a_good, a_bad, b_good, b_bad = corrupt(beta, rho, alpha)
-    given_a, given_b = a_good + a_bad, b_good + b_bad
-    expected = [p * a_good / given_a, p * a_bad / given_a, (1 - p) * b_good / given_b]
+def test_draw_probabilities_agree_with_the_shares_of_a_corrupted_table(rho, alpha, beta, p):
+    from_b, from_a = alpha * rho * beta, (1 - alpha) * rho * beta  # wrong labels, as shares of all rows
+    given_a, given_b = beta - from_a + from_b, 1 - beta - from_b + from_a
+    expected = [p * (beta - from_a) / given_a, p * from_b / given_a, (1 - p) * (1 - beta - from_b) / given_b]
     draw = theory.draw_probabilities(rho, alpha, beta, p)
-    np.testing.assert_allclose(draw[:3], expected, atol=2e-3)  # the table has whole rows
+    np.testing.assert_allclose(draw[:3], expected, atol=1e-12)
     assert sum(draw) == pytest.approx(1)
 
 

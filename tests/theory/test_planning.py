@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_iris
 from sklearn.preprocessing import minmax_scale
 
 from subsvms import SubSVMClassifier, adversaries
@@ -41,10 +41,9 @@ def test_a_plan_for_easy_data_says_what_it_knows():
     assert np.mean(SubSVMClassifier(**found.parameters, random_state=0).fit(X, y).oob_labels_ != y) < 0.01
 
 
-def test_phi_bounds_the_error_rate_by_the_clean_labels():
+def test_phi_bounds_the_error_rate_by_the_clean_labels(cancer):
     """Phi bounds the mean error of an SVM if no more labels are wrong than error_rate says."""
-    X, clean = load_breast_cancer(return_X_y=True)
-    X = minmax_scale(X)
+    X, clean = cancer
     given = adversaries.uniform_flips(clean, error_rate=0.15, random_state=0).labels
     found = plan(X, given, error_rate=0.15, random_state=0)
     size = {"n_estimators": 300, "subsample_size": found.subsample_size}

@@ -128,10 +128,10 @@ def test_default_sizes_fit_the_table_and_of_a_large_class_a_sample_is_counted(n)
         (dict(theta=0.6), "theta must be more than 0 and less than 0.5"),
         (dict(level=1.0), "level must be more than 0 and less than 1"),
         (dict(n_trials=0), "n_trials must be a whole number, at least 1"),
-        (dict(sizes=[1, 5]), "sizes must be whole numbers from 2 to the number of rows, 300"),
-        (dict(sizes=[400]), "sizes must be whole numbers from 2"),
-        (dict(sizes=[]), "sizes must be whole numbers"),
-        (dict(sizes=[4.5]), "sizes must be whole numbers"),
+        *[
+            (dict(sizes=sizes), "sizes must be whole numbers from 2 to the number of rows, 300")
+            for sizes in ([1, 5], [400], [], [4.5])
+        ],
         (dict(C=-1.0), "'C' parameter"),
         (dict(n_estimators=50), "leave n_estimators out"),
     ],
