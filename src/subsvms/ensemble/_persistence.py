@@ -68,7 +68,7 @@ def classifier_to_state(model: SubSVMClassifier) -> State:
     }
     for part in ("lists", "rows"):
         rows = getattr(voters, part)
-        header[part] = None if rows is None else {"full": bool(rows.full), "n_columns": rows.n_columns}
+        header[part] = None if rows is None else {"full": rows.full, "n_columns": rows.n_columns}
         columns = {} if rows is None else rows._asdict()
         arrays |= {f"{part}.{key}": one for key, one in columns.items() if isinstance(one, np.ndarray)}
     return State(header, arrays)
