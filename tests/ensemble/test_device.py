@@ -38,8 +38,7 @@ def gpu(monkeypatch, emulated):
 def make_table(seed, n_rows=90, n_features=5, n_classes=2):
     rng = np.random.default_rng(seed)
     labels = np.arange(n_rows) % n_classes
-    X = rng.normal(0.3 + 0.4 * labels[:, None] / n_classes, 0.15, (n_rows, n_features))
-    return X, labels
+    return rng.normal(0.3 + 0.4 * labels[:, None] / n_classes, 0.15, (n_rows, n_features)), labels
 
 
 def make_voters(**options):

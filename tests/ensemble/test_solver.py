@@ -24,8 +24,7 @@ def make_problem(seed, n=30, d=4, n_classes=2):
     """Make overlapping classes of about the same size."""
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.arange(n) % n_classes)
-    X = rng.normal(size=(n, d)) + 0.7 * labels[:, None]
-    return X, labels
+    return rng.normal(size=(n, d)) + 0.7 * labels[:, None], labels
 
 
 def solve_whole(X, labels, name="rbf", **options):
