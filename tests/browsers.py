@@ -41,9 +41,8 @@ TAKING = (  # nothing is being stored, and the question is not so new that press
 )
 WAIT = 60_000  # milliseconds; the machine may be busy
 SCRIPTS = files("subsvms.app.desk") / "static"
-PAUSES = {  # of the pages: on a busy machine, a server that takes three seconds is not gone
-    "PATIENCE": WAIT, "SLOW": WAIT, "POLL": 500, "AGAIN": 500, "GLANCE": 50
-}  # fmt: skip
+PATIENT = {"PATIENCE": WAIT, "SLOW": WAIT}  # on a busy machine, a server that takes three seconds is not gone
+QUICK = PATIENT | {"POLL": 500, "AGAIN": 500, "GLANCE": 50}  # milliseconds; but people are not waited for
 TOKEN, HOST = "t0ken", "127.0.0.1:8765"
 
 
@@ -118,14 +117,14 @@ def wait(page, condition, what=""):
         page.wait_for_timeout(30)
 
 
-def set_pace():
-    """Return scripts with which a page waits longer for its server, but not for people: {name: text}."""
-    pause = re.compile(rf"^const ({'|'.join(PAUSES)}) = [\d_]+;", re.MULTILINE)
+def set_pace(pauses):
+    """Return the scripts of a page that wait, with other pauses: {name: text}."""
+    pause = re.compile(rf"^const ({'|'.join(pauses)}) = [\d_]+;", re.MULTILINE)
     texts = {path.name: path.read_text() for path in SCRIPTS.glob("*.js")}
-    assert {name for text in texts.values() for name in pause.findall(text)} == set(PAUSES)
+    assert {name for text in texts.values() for name in pause.findall(text)} == set(pauses)
 
     def write(found):
-        return f"const {found[1]} = {PAUSES[found[1]]};"
+        return f"const {found[1]} = {pauses[found[1]]};"
 
     return {name: pause.sub(write, text) for name, text in texts.items() if pause.search(text)}
 
@@ -137,14 +136,13 @@ def send_script(text, route):
 class Person:
     """A person at a browser: what they see, and the errors of the page."""
 
-    def __init__(self, browser, address, name="Ann", width=1200, height=800, scheme="light", is_patient=True):
+    def __init__(self, browser, address, name="Ann", width=1200, height=800, scheme="light", pauses=QUICK):
         self.context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
         )
         self.context.set_default_timeout(WAIT)
-        if is_patient:
-            for script, text in set_pace().items():
-                self.context.route(f"**/static/{script}", partial(send_script, text))
+        for script, text in set_pace(pauses).items() if pauses else ():
+            self.context.route(f"**/static/{script}", partial(send_script, text))
         if name:
             self.context.add_init_script(
                 f"localStorage.getItem('subsvms.name') || localStorage.setItem('subsvms.name', '{name}')"

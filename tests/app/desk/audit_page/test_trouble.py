@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from browsers import Auditor, answer_in_turns, serving, stored_answers
+from browsers import PATIENT, Auditor, answer_in_turns, serving, stored_answers
 
 from subsvms.app.desk.audit import AuditDesk
 from subsvms.app.runs.stored import read_scores
@@ -19,7 +19,7 @@ TWICE = (  # faster than any pause of a busy machine
 
 
 def test_a_double_press_is_one_answer_and_the_page_says_so(audit, folder):
-    ann = audit(n_answers=12)(is_patient=False)
+    ann = audit(n_answers=12)(pauses=PATIENT)
     first = ann.row
     ann.page.evaluate(TWICE, "1")
     ann.see("#said", "1 press ignored")
@@ -82,7 +82,7 @@ def test_a_lost_connection_is_reported_and_work_continues_once_it_is_back(audit,
 
 
 def test_an_answer_that_was_stored_but_not_confirmed_is_not_asked_again(audit, folder):
-    ann = audit(n_answers=12)(is_patient=False)  # so that its words stay for a while
+    ann = audit(n_answers=12)(pauses=PATIENT)  # so that its words stay for a while
     first = ann.row
 
     def swallow(route):

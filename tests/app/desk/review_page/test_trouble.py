@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from browsers import Reviewer, read_acts, serving, stored, total, wait
+from browsers import PATIENT, Reviewer, read_acts, serving, stored, total, wait
 
 pytestmark = pytest.mark.slow
 
@@ -198,7 +198,7 @@ def test_a_tab_of_an_earlier_server_says_so(browser, folder):
 
 def test_a_server_that_hangs_is_reported_and_no_key_is_lost_silently(browser, folder):
     with serving(folder) as (address, process):
-        ann = Reviewer(browser, address, is_patient=False)
+        ann = Reviewer(browser, address, pauses={})
         first = ann.row
         process.send_signal(signal.SIGSTOP)
         ann.page.keyboard.press("a")
@@ -255,7 +255,7 @@ def test_a_link_whose_answer_comes_late_does_not_replace_the_next(review, first,
 
 
 def test_a_link_is_followed_once_the_server_is_back(review):
-    ann = review(is_patient=False)  # so that the server is back before the page asks again
+    ann = review(pauses=PATIENT)  # so that the server is back before the page asks again
     ann.page.route("**/api/issues?*", lambda route: route.abort())
     ann.page.goto(f"{ann.address}#row=21")
     ann.page.reload()
