@@ -106,6 +106,13 @@ FORGERIES = {
     "too few names": lambda h, a: h.__setitem__("feature_names_in_", ["a"]),
     "half a character": lambda h, a: h.__setitem__("feature_names_in_", ["\ud800", "b", "c", "d"]),
     "too few norms": lambda h, a: a.__setitem__("rows.norm", a["rows.norm"][:2]),
+    "rows without a header": lambda h, a: h.__setitem__("rows", {}),
+    "very many columns": lambda h, a: h["rows"].__setitem__("n_columns", 10**12),
+    "no degree": lambda h, a: h["kernel"].__setitem__("degree", None),
+    "pairs of fractions": lambda h, a: a.__setitem__("voters.pairs", a["voters.pairs"] / 1.0),
+    "a table of intercepts": lambda h, a: a.__setitem__("voters.intercept", a["voters.intercept"][:, None]),
+    "NaN as an intercept": lambda h, a: a["voters.intercept"].__setitem__(0, np.nan),
+    "NaN as a norm": lambda h, a: a["rows.norm"].__setitem__(0, np.nan),
 }
 
 
