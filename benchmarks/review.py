@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.made import write
 
 # Not public: the folder of a run is written without running the tool
-from subsvms.app.runs.acts import Decisions
+from subsvms.app.runs.answers import Decisions
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_issues, write_record

@@ -25,7 +25,7 @@ from benchmarks.review import write_run
 from benchmarks.tickets import write_tickets
 
 # Not public: decisions are read as they are stored
-from subsvms.app.runs.acts import Decisions
+from subsvms.app.runs.answers import Decisions
 from subsvms.app.runs.options import Options
 
 RESULTS = Path(__file__).parent / "results"

@@ -23,7 +23,7 @@ SOURCE = Path(subsvms.__file__).parent
 GROUND = """
     exceptions _callers _columns _numbers _labels _validation _effort _atomic _states metrics
 """
-APP_GROUND = "app.words app.names"  # for all of the application
+APP_GROUND = "app.quoting app.names"  # for all of the application
 LIBRARY = "ensemble certificates theory correction audit displays adversaries datasets"
 MAY_USE = {  # each room, and the rooms it may import from, besides the ground and itself
     **dict.fromkeys(f"{GROUND} {APP_GROUND}".split(), ""),
@@ -100,7 +100,7 @@ def test_imports_that_point_up_and_circles_are_found(tmp_path):
     votes = tmp_path / "ensemble" / "_votes.py"
     votes.parent.mkdir()
     for line in (
-        "from subsvms.app.words import show", "import subsvms.correction",
+        "from subsvms.app.quoting import show", "import subsvms.correction",
         "def later():\n    from subsvms import displays", "from subsvms.unknown import thing",
     ):  # fmt: skip
         votes.write_text(f"from subsvms._effort import run_pieces\n{line}\n")

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from subsvms import correct_labels, correct_table
 from subsvms.app.frames import FrameRun
-from subsvms.app.runs.acts import Act
+from subsvms.app.runs.answers import Act
 from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.job import describe_run
 from subsvms.app.runs.options import Options

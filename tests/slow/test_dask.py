@@ -13,7 +13,7 @@ from large_tables import correct_in_parts, make_columns, read_files, write_files
 from loans import call
 
 from subsvms.app.desk.review import ReviewDesk
-from subsvms.app.runs.acts import Act
+from subsvms.app.runs.answers import Act
 from subsvms.app.runs.engines import DaskEngine
 from subsvms.app.runs.options import Options
 

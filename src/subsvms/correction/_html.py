@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.correction._frames import name_rows
-from subsvms.correction._words import ESTIMATED_BEFORE, format_done, format_verdict
+from subsvms.correction._notes import ESTIMATED_BEFORE, format_done, format_verdict
 from subsvms.exceptions import format_rate
 
 ROWS_SHOWN, COLUMNS_SHOWN, NOTES_SHOWN = 10, 8, 5

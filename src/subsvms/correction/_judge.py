@@ -17,9 +17,9 @@ from subsvms.certificates._vote import CERTIFICATE_LEVEL, count_withstood
 from subsvms.correction import _rule as rules
 from subsvms.correction._choice import Choice
 from subsvms.correction._neighbours import find_witnesses
+from subsvms.correction._notes import SPARED, format_spared
 from subsvms.correction._result import Correction, list_suspicious
 from subsvms.correction._rule import Cutoff, Judgement, Rule, Settings
-from subsvms.correction._words import SPARED, format_spared
 from subsvms.ensemble._votes import Votes, count_votes
 from subsvms.exceptions import Note
 

@@ -13,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 from subsvms._columns import Table
 from subsvms._effort import Effort, announce, one_stage
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
-from subsvms.correction import _words as words
+from subsvms.correction import _notes as words
 from subsvms.correction._choice import Choice, choose_ensemble
 from subsvms.correction._judge import Learned, mix_votes
 from subsvms.correction._neighbours import find_contradictory

@@ -15,9 +15,9 @@ from subsvms.correction._frames import FrameStyle, build_frame, find_rows, list_
 from subsvms.correction._html import render_html
 from subsvms.correction._neighbours import Witnesses
 from subsvms.correction._noise import NoiseEstimate
+from subsvms.correction._notes import NOTED, Case, Found, format_held_back, format_keeper, format_reason
 from subsvms.correction._rule import Halt
 from subsvms.correction._verdicts import Verdicts
-from subsvms.correction._words import NOTED, Case, Found, format_held_back, format_keeper, format_reason
 from subsvms.exceptions import InputError, format_rate
 
 FEWEST_LISTED = 50  # with fewer flagged or held back, the most doubtful of the others are suspicious, too

@@ -30,7 +30,7 @@ TIES = 1e-3  # share of the quality that is the mean value itself, so that every
 
 
 class Halt(IntEnum):
-    """What kept a label, if it was not the rule itself; `_words` has the reasons in words."""
+    """What kept a label, if it was not the rule itself; `_notes` has the reasons in words."""
 
     NONE = 0
     UNASKED = 1

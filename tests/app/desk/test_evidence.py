@@ -21,7 +21,7 @@ from subsvms.app.desk.evidence import (
 )
 from subsvms.app.desk.review import Filter, ReviewDesk
 from subsvms.app.desk.rows import space_evenly
-from subsvms.app.runs.acts import Act
+from subsvms.app.runs.answers import Act
 
 
 def test_a_long_text_is_whole_in_a_row_and_its_witnesses_and_an_excerpt_in_the_list(tickets):

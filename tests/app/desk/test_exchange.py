@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.exchange import FORMATS, describe_issues, export_issues, import_decisions
-from subsvms.app.runs.acts import Act
+from subsvms.app.runs.answers import Act
 from subsvms.exceptions import TableError
 
 

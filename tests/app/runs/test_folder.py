@@ -13,7 +13,7 @@ from filelock import FileLock
 from subsvms._effort import listening
 from subsvms.app.names import PLAN, UNFINISHED
 from subsvms.app.runs import folder as folders
-from subsvms.app.runs.acts import Act, Decisions
+from subsvms.app.runs.answers import Act, Decisions
 from subsvms.app.runs.folder import fill_folder, prepare_place, refuse, resume_folder
 from subsvms.app.runs.options import tell_flags
 from subsvms.exceptions import TableError

@@ -17,8 +17,8 @@ from subsvms.app.runs.summary import Written, format_listing, format_result, lis
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
 from subsvms.correction._neighbours import Witnesses
+from subsvms.correction._notes import format_contradicted
 from subsvms.correction._rule import Halt
-from subsvms.correction._words import format_contradicted
 
 
 def summarise(run, rows, n_issues, *, n_labels=0, doubt=0, label_notes=None, **output):

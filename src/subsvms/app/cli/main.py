@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from subsvms.app.cli.shared import FILE_HELP, File, Force, app, print_json, print_text, takes
+from subsvms.app.quoting import name_some
 from subsvms.app.runs.options import (
     FILE_OPTIONS,
     LABEL_OPTIONS,
@@ -21,7 +22,6 @@ from subsvms.app.runs.options import (
     tell_flags,
     write_command,
 )
-from subsvms.app.words import name_some
 from subsvms.exceptions import InputError, Sentence, Setting
 
 SETTINGS = ("features", "decisions")  # what a run depends on besides its options

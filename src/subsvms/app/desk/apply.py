@@ -18,6 +18,7 @@ from subsvms.app.desk.audit import Result
 from subsvms.app.desk.opened import Desk, open_acts
 from subsvms.app.desk.review import ReviewDesk, format_count
 from subsvms.app.names import CORRECTED, FINAL
+from subsvms.app.quoting import show
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.options import write_command
 from subsvms.app.runs.outputs import get_ending, show_given
@@ -25,7 +26,6 @@ from subsvms.app.runs.parts import check_final, write_final
 from subsvms.app.runs.record import Input, read_record
 from subsvms.app.tables.files import find_output_format
 from subsvms.app.tables.table import keep_rows, write_table
-from subsvms.app.words import show
 from subsvms.exceptions import TableError, join_sentences
 
 UNDECIDED = ("keep", "suggestion")

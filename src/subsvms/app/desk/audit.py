@@ -20,13 +20,13 @@ from subsvms.app.desk.opened import Desk, open_acts
 from subsvms.app.desk.questions import Sample, Turns, take
 from subsvms.app.features.make import LEFT_OUT
 from subsvms.app.names import SCORE_PARTS, SCORES
-from subsvms.app.runs.acts import Answer, NotAsked, check_name
+from subsvms.app.quoting import show
+from subsvms.app.runs.answers import Answer, NotAsked, check_name
 from subsvms.app.runs.describe import cut, describe_audit
 from subsvms.app.runs.options import tell_flags, write_command
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.stored import Scores, read_score_parts, read_scores
 from subsvms.app.tables.files import digest_file
-from subsvms.app.words import show
 from subsvms.exceptions import NOTHING, TableError
 
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it

@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING, Any
 from subsvms.app.desk import tool_files
 from subsvms.app.desk.review import DETAILS, ReviewDesk, format_count
 from subsvms.app.desk.tool_files import Line
-from subsvms.app.runs import acts
+from subsvms.app.quoting import show
+from subsvms.app.runs.answers import Act, Line, check_note
 from subsvms.app.runs.options import write_command
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import write_content
 from subsvms.app.tables.table import find_free
-from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 if TYPE_CHECKING:  # it imports packages that take seconds, which an export does not need
@@ -108,7 +108,7 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
     )
     with closing(ReviewDesk(folder)) as desk:  # after what may be refused: it may create a file
         spelled, n_empty = tool_files.spell(desk.labels), 0
-        made: list[tuple[dict[int, acts.Line], str]] = []  # acts of one person each, in the order of the file
+        made: list[tuple[dict[int, Line], str]] = []  # acts of one person each, in order
         for entry in entries:
             label, verdict, row = entry.get("label"), entry.get("verdict"), entry.get_number(ROW)
             if label is None and verdict not in UNLABELLED:
@@ -118,7 +118,7 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
                 raise entry.refuse(f"is about row {show(entry.line[ROW])}, which is not an issue of this run")
             mine = find_act(made, entry.get_person("who"), row)
             chosen = None if label is None else tool_files.read_label(label, spelled, unknown=str(label))
-            note = acts.check_note(entry.get("note"))
+            note = check_note(entry.get("note"))
             mine[row] = desk.settle(row, verdict if label is None else "label", chosen, note)
         before = desk.decisions.current
         lines = [line for decided, _ in made for line in decided.values()]
@@ -127,7 +127,7 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
             for line in lines
         )
         if made:
-            desk.decide_many([acts.Act(list(decided.values()), name) for decided, name in made])
+            desk.decide_many([Act(list(decided.values()), name) for decided, name in made])
     said = (
         f"{format_count(len(lines), 'decision was', 'decisions were')} imported; "
         f"{format_count(n_empty, 'line')} had no label."
@@ -137,7 +137,7 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
     return said
 
 
-def find_act(made: list[tuple[dict[int, acts.Line], str]], name: str, row: int) -> dict[int, acts.Line]:
+def find_act(made: list[tuple[dict[int, Line], str]], name: str, row: int) -> dict[int, Line]:
     """Return the lines to which a person's decision about a row belongs: new ones if others decided it since.
 
     A person has as few acts as possible: rows that come in a file were not decided one by one on the page.

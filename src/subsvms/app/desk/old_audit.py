@@ -15,8 +15,8 @@ import msgspec
 
 from subsvms._atomic import explaining
 from subsvms.app.names import AUDIT_FILES
-from subsvms.app.runs.acts import Answer, BegunAudit, BegunEstimate, Decisions
-from subsvms.app.words import first_sentence, show
+from subsvms.app.quoting import first_sentence, show
+from subsvms.app.runs.answers import Answer, BegunAudit, BegunEstimate, Decisions
 from subsvms.exceptions import TableError
 
 FORMAT = 1

@@ -13,13 +13,13 @@ from subsvms._labels import Classes
 from subsvms.app import names
 from subsvms.app.desk.old_audit import take_over
 from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
-from subsvms.app.runs.acts import Decisions
+from subsvms.app.quoting import show
+from subsvms.app.runs.answers import Decisions
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.addresses import as_place, is_address
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import check_target, digest_bytes
 from subsvms.app.tables.table import LabelledTable, read_table
-from subsvms.app.words import show
 from subsvms.exceptions import InputError, TableError
 
 TAKEN = "{path!r} {what}: choose another name{output:aside}."

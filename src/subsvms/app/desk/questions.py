@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from subsvms.app.runs.acts import Answer, BegunAudit, BegunEstimate
+from subsvms.app.runs.answers import Answer, BegunAudit, BegunEstimate
 from subsvms.app.runs.stored import Scores
 from subsvms.audit import Audit, Claim, ErrorRate, Ranking, draw_rows, estimate_error_rate
 from subsvms.exceptions import InputError, Setting, TableError

@@ -23,10 +23,10 @@ from subsvms._numbers import lower_limit, upper_limit
 from subsvms.app.desk.evidence import Columns, shorten
 from subsvms.app.desk.opened import Desk
 from subsvms.app.desk.rows import as_text
-from subsvms.app.runs.acts import VERDICTS, Act, Conflict, Decision, Line
+from subsvms.app.quoting import show
+from subsvms.app.runs.answers import VERDICTS, Act, Conflict, Decision, Line
 from subsvms.app.runs.stored import DIGITS, SIDES
 from subsvms.app.tables.arrow import list_values
-from subsvms.app.words import show
 from subsvms.exceptions import CHARACTERS_SHOWN, TableError
 
 PAGE_ROWS = 200  # issues in one answer, at most

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subsvms.app.runs.acts import NAME_CHARACTERS, check_name
+from subsvms.app.quoting import show
+from subsvms.app.runs.answers import NAME_CHARACTERS, check_name
 from subsvms.app.runs.outputs import as_cell, disarm
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
 from subsvms.app.tables.table import find_free
-from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 Line = dict[str, Any]  # one row of a table, by the names of columns

@@ -28,8 +28,8 @@ import numpy as np
 from subsvms._states import State, is_array, is_choice, is_number, join_states, require
 from subsvms.app.features.coders import CODE, CODERS, Categories, Coder, learn_coder
 from subsvms.app.features.columns import PATTERNS, Meaning, find_meaning, find_missing_values, read_column
+from subsvms.app.quoting import name_some, show, suggest
 from subsvms.app.tables.table import LabelledTable
-from subsvms.app.words import name_some, show, suggest
 from subsvms.exceptions import TableError
 
 OFTEN_MISSING = 0.01  # share of missing values from which "missing" is a separate feature

@@ -24,7 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_values
-from subsvms.app.words import show
+from subsvms.app.quoting import show
 from subsvms.exceptions import Note, Sentence, Setting, format_percent
 
 MAX_MISSED = 0.02  # share of the labels outside the largest class that a leak may miss

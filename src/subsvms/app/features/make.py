@@ -27,8 +27,8 @@ from subsvms.app.features.columns import (
 from subsvms.app.features.encoder import ColumnEncoder, fit_encoder
 from subsvms.app.features.leaks import Leak, find_leak, is_left_out, measure_missed, note_leaks
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, check_array, load_array
+from subsvms.app.quoting import show, suggest
 from subsvms.app.tables.table import LabelledTable
-from subsvms.app.words import show, suggest
 from subsvms.exceptions import Note, Sentence, Setting, TableError, join_sentences
 
 MIN_CORRELATION = 0.9  # with a class, above which a ready-made feature may give the label away

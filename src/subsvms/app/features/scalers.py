@@ -11,9 +11,9 @@ from scipy import sparse
 from subsvms._columns import drop_empty, take_columns
 from subsvms._states import State, is_array, is_choice, is_number, require
 from subsvms.app.features.columns import note_unused
+from subsvms.app.quoting import explaining, suggest
 from subsvms.app.tables.files import MAX_SHARE, measure_free_memory
 from subsvms.app.tables.svmlight import MAX_COLUMNS
-from subsvms.app.words import explaining, suggest
 from subsvms.exceptions import TableError
 
 

@@ -17,7 +17,7 @@ from subsvms.app.report.charts import MAX_CLASSES
 from subsvms.app.report.row_map import MAX_FLAGGED, MAX_OTHERS
 from subsvms.app.report.rows import render_rows
 from subsvms.app.report.text import format_interval, format_percent, largest, open_templates, read_number
-from subsvms.correction._words import DONE, Found, format_verdict
+from subsvms.correction._notes import DONE, Found, format_verdict
 
 # What is said later goes there, so that the page without it is the one that the run wrote.
 PLACES = ("verdict", "verdict_end", "section", "audit", "found", "classes", "steps", "steps_end", "files")

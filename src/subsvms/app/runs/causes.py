@@ -27,7 +27,7 @@ from scipy.stats import poisson
 
 from subsvms._columns import Table
 from subsvms.app.features.columns import number_values
-from subsvms.app.words import show
+from subsvms.app.quoting import show
 from subsvms.certificates import Standing
 from subsvms.certificates._standing import certify_together
 from subsvms.correction._result import Correction

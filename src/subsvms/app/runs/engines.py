@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from joblib import effective_n_jobs
 
 from subsvms.app.names import SHARED
-from subsvms.app.words import first_sentence
+from subsvms.app.quoting import first_sentence
 from subsvms.exceptions import TableError, require_extra
 
 TIMEOUT = 10.0  # seconds to wait for a scheduler to answer, and for its first worker

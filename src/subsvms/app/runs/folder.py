@@ -25,11 +25,11 @@ from subsvms._atomic import explaining, write_whole
 from subsvms._effort import announce
 from subsvms.app import names
 from subsvms.app.names import PLAN, RECORD, SCRAP, UNDER_WAY
-from subsvms.app.runs.acts_file import holds_decisions
+from subsvms.app.quoting import show
+from subsvms.app.runs.answers_file import holds_decisions
 from subsvms.app.runs.record import Record, read_record
 from subsvms.app.tables.addresses import is_address
 from subsvms.app.tables.files import digest_file
-from subsvms.app.words import show
 from subsvms.exceptions import Sentence, TableError, join_sentences
 
 Known = Callable[[str], Any]

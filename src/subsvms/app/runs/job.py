@@ -19,6 +19,7 @@ from joblib import effective_n_jobs
 from subsvms._effort import Effort, announce
 from subsvms.app import names
 from subsvms.app.names import TABLE, UNFINISHED
+from subsvms.app.quoting import show
 from subsvms.app.runs.engines import Engine, check_engine, open_engine
 from subsvms.app.runs.folder import fill_folder, prepare_place, remove_known, resume_folder
 from subsvms.app.runs.judge import BatchCorrector, judge_units, limit_changes
@@ -39,7 +40,6 @@ from subsvms.app.tables.files import check_target, digest_file, measure_free_mem
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.table import LabelledTable, place_beside, read_table
 from subsvms.app.tables.where import find_common_format, is_data_set, list_files
-from subsvms.app.words import show
 from subsvms.ensemble._device import check_device, count_gpus
 from subsvms.exceptions import DeviceError, InputError, Setting, TableError
 

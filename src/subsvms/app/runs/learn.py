@@ -19,6 +19,7 @@ from subsvms._labels import Classes
 from subsvms._validation import check_table
 from subsvms.app.features.make import Features, make_features
 from subsvms.app.names import DRAWN, FETCHED
+from subsvms.app.quoting import show
 from subsvms.app.runs.engines import Engine
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.source import Source, Unit, check_columns, join_digests, release_memory
@@ -27,7 +28,6 @@ from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import LabelledTable, number_name
-from subsvms.app.words import show
 from subsvms.correction._learn import Learned, Sample, learn
 from subsvms.correction._rule import Settings
 from subsvms.ensemble import SubSVMClassifier

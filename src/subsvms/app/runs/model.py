@@ -20,6 +20,7 @@ from subsvms._effort import announce
 from subsvms._states import distrust, encode_state, join_states, read_state, require
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
+from subsvms.app.quoting import suggest
 from subsvms.app.runs.run import Run
 from subsvms.app.tables.files import check_target, find_output_format
 from subsvms.app.tables.table import (
@@ -29,7 +30,6 @@ from subsvms.app.tables.table import (
     read_table,
     write_table,
 )
-from subsvms.app.words import suggest
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._device import check_device
 from subsvms.ensemble._persistence import MODELS, WHOLE, build_classifier, classifier_to_state

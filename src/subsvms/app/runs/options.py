@@ -16,8 +16,8 @@ from types import UnionType
 from typing import Any, ParamSpec, TypeVar, get_args
 
 from subsvms._numbers import check_count, check_range, check_seed
+from subsvms.app.quoting import suggest
 from subsvms.app.tables.formats import FORMATS
-from subsvms.app.words import suggest
 from subsvms.exceptions import NOTHING, Sentence, Setting, TableError, tell
 
 # Groups of options in --help, after those that most people need.

@@ -18,6 +18,7 @@ import numpy as np
 from subsvms._effort import announce
 from subsvms._labels import Classes
 from subsvms.app.names import FINAL_PARTS, SCRAP, SEPARATOR, STAGED, TOKEN
+from subsvms.app.quoting import first_sentence, show
 from subsvms.app.runs.folder import fill_folder, refuse, remove_known
 from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import Record
@@ -32,7 +33,6 @@ from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import number_name
 from subsvms.app.tables.text import BYTE_ORDER_MARKS, check_encoding
 from subsvms.app.tables.where import find_common_format, name_files
-from subsvms.app.words import first_sentence, show
 from subsvms.correction._result import Correction
 from subsvms.exceptions import Sentence, TableError
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from subsvms.app.names import RECORD, REPORT
+from subsvms.app.quoting import first_sentence, show
 from subsvms.app.runs.options import Options
 from subsvms.app.tables.addresses import is_address
-from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import TableError
 
 FORMAT = 2  # raised when an older reader could misread it

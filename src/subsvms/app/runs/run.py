@@ -16,6 +16,7 @@ from subsvms._columns import Table
 from subsvms._effort import Effort
 from subsvms.app.features.columns import find_meaning, note_unused, read_column
 from subsvms.app.features.make import Features
+from subsvms.app.quoting import show
 from subsvms.app.runs.causes import Origin, find_carriers, find_origins, format_origins
 from subsvms.app.runs.issues import UNSUSPICIOUS, Issues, find_issues, sort_out
 from subsvms.app.runs.judge import RANK, BatchCorrector, Part
@@ -26,12 +27,11 @@ from subsvms.app.runs.tally import Group, Grouping, Tally, add_doubt, group_nois
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
-from subsvms.app.words import show
 from subsvms.correction._judge import add_witnesses, judge_table
 from subsvms.correction._neighbours import find_witnesses
+from subsvms.correction._notes import format_spared
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Halt
-from subsvms.correction._words import format_spared
 from subsvms.ensemble import SubSVMClassifier
 from subsvms.exceptions import Note, Setting
 

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from subsvms.app.quoting import first_sentence, show, suggest
 from subsvms.app.tables.addresses import AccessError, Place, as_place, format_refusal, is_address, locate
 from subsvms.app.tables.arrow import are_alike, check_values, find_difference, use_plain_columns
 from subsvms.app.tables.files import check_names
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.tables.where import find_layout, list_files, name_files
-from subsvms.app.words import first_sentence, show, suggest
 from subsvms.exceptions import Setting, TableError
 
 Columns = Sequence[str] | None

@@ -15,10 +15,10 @@ import numpy as np
 
 from subsvms._labels import Classes
 from subsvms.app.names import ISSUES, SCORE_PARTS, SCORES
+from subsvms.app.quoting import first_sentence, show
 from subsvms.app.tables.arrow import check_values, render_arrow
 from subsvms.app.tables.labels import plain_type
 from subsvms.app.tables.table import LabelledTable, find_free
-from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import Setting, TableError
 
 if TYPE_CHECKING:

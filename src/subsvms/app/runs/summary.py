@@ -16,7 +16,7 @@ from subsvms.app.runs.options import write_command
 from subsvms.app.runs.run import Finding, Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.table import FRAME
-from subsvms.correction import _words as words_of
+from subsvms.correction import _notes as words_of
 from subsvms.correction._rule import Halt
 from subsvms.exceptions import Note, Sentence, cut, format_interval, format_percent
 

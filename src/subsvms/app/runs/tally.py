@@ -12,11 +12,11 @@ import numpy as np
 
 from subsvms._numbers import lower_limit, upper_limit
 from subsvms.app.features.columns import Meaning, find_meaning, find_missing_values, read_column
+from subsvms.app.quoting import show
 from subsvms.app.tables.table import LabelledTable
-from subsvms.app.words import show
+from subsvms.correction._notes import SPARED
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Halt
-from subsvms.correction._words import SPARED
 from subsvms.exceptions import TableError
 
 UNIT = 10**9  # probabilities are added up in billionths: whole numbers give the same sum in any order

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.request import url2pathname
 
-from subsvms.app.words import first_sentence
+from subsvms.app.quoting import first_sentence
 from subsvms.exceptions import TableError
 
 ADDRESS = re.compile(r"([A-Za-z][\w+.-]*)://(.*)", re.DOTALL)

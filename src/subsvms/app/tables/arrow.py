@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from subsvms.app.quoting import explaining, show
 from subsvms.app.tables.files import Content, check_names, digest_bytes, measure_free_memory
 from subsvms.app.tables.formats import FORMATS, Reading
-from subsvms.app.words import explaining, show
 from subsvms.exceptions import TableError
 
 UNLABELLED = -1  # Hugging Face's code of a row without a label

@@ -16,11 +16,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from subsvms.app.quoting import show
 from subsvms.app.tables.arrow import list_values, open_for_arrow
 from subsvms.app.tables.files import Content, check_names
 from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.text import TableText, decode, find_line, format_cells
-from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 SEPARATORS = (",", ";", "\t", "|")  # tried in this order

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
+from subsvms.app.quoting import explaining, first_sentence, name_some, show, suggest
 from subsvms.app.tables.files import Allowance, Content, check_names
 from subsvms.app.tables.formats import SQLITE, Reading
 from subsvms.app.tables.json_text import as_column, check_labels
 from subsvms.app.tables.table import LabelledTable, read_frame
-from subsvms.app.words import explaining, first_sentence, name_some, show, suggest
 from subsvms.exceptions import Note, Sentence, Setting, TableError
 
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}

@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 
 from subsvms._atomic import format_system_error, write_whole
+from subsvms.app.quoting import explaining, name_some, show, suggest
 from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.formats import (
     FORMATS,
@@ -27,7 +28,6 @@ from subsvms.app.tables.formats import (
     default_ending,
     find_format,
 )
-from subsvms.app.words import explaining, name_some, show, suggest
 from subsvms.exceptions import TableError
 
 STANDARD_INPUT = "-"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from subsvms.app.words import show, suggest
+from subsvms.app.quoting import show, suggest
 from subsvms.exceptions import Sentence, Setting, TableError
 
 ZIP, OLE, SQLITE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"SQLite format 3\x00"  # first bytes of files

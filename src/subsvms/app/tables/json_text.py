@@ -16,11 +16,11 @@ from typing import Any, Self
 import numpy as np
 
 from subsvms._labels import INT64
+from subsvms.app.quoting import show
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import MAX_SHARE, Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.text import TableText, decode, find_line
-from subsvms.app.words import show
 from subsvms.exceptions import TableError, is_text
 
 DECODER = json.JSONDecoder()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import Classes
-from subsvms.app.words import show
+from subsvms.app.quoting import show
 from subsvms.exceptions import Note, Sentence, TableError
 
 # What people and programs write where a value is missing, including pandas, R and spreadsheets.

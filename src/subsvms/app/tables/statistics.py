@@ -15,10 +15,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from subsvms.app.quoting import explaining, show
 from subsvms.app.tables.arrow import name_labels
 from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
-from subsvms.app.words import explaining, show
 from subsvms.exceptions import Note
 
 VERSION = 118  # of Stata 14 and later: text in UTF-8

@@ -13,10 +13,10 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import sparse
 
+from subsvms.app.quoting import show
 from subsvms.app.tables.files import Content
 from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.text import TableText, decode, find_line
-from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 LABEL = "label"  # name of the first entry of each line

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import Classes
+from subsvms.app.quoting import explaining, show
 from subsvms.app.tables import files
 from subsvms.app.tables.addresses import Place, place_result
 from subsvms.app.tables.arrow import check_values, put_labels, read_several
@@ -28,7 +29,6 @@ from subsvms.app.tables.formats import FORMATS, Reading, check_reading, default_
 from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.text import Encoding, Original
 from subsvms.app.tables.where import find_files
-from subsvms.app.words import explaining, show
 from subsvms.exceptions import Note, TableError, is_text
 
 FRAME = "frame"  # the format of a data frame, and its name in messages

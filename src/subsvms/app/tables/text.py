@@ -13,8 +13,8 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from subsvms.app.quoting import first_sentence, show
 from subsvms.app.tables.files import Content
-from subsvms.app.words import first_sentence, show
 from subsvms.exceptions import Note, TableError
 
 # Codecs of Python for names and literals, not for files: some do not even write back what they read.

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.names import RECORD
+from subsvms.app.quoting import explaining, show, suggest
 from subsvms.app.tables.addresses import Address, Place, as_place, is_address
 from subsvms.app.tables.files import STANDARD_INPUT, strip_compression
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, check_format
-from subsvms.app.words import explaining, show, suggest
 from subsvms.exceptions import TableError, is_text
 
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"  # of Hugging Face's datasets

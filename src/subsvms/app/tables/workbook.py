@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
+from subsvms.app.quoting import explaining, name_some, show, suggest
 from subsvms.app.tables import workbook_xml as xml
 from subsvms.app.tables.files import MAX_SHARE, Allowance, Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import FORMATS, Reading
 from subsvms.app.tables.text import format_cells
-from subsvms.app.words import explaining, name_some, show, suggest
 from subsvms.exceptions import Note, TableError
 
 READ = (".xml", ".rels", "mimetype")  # no pictures, no macros

@@ -18,8 +18,8 @@ from xml.parsers import expat
 
 import numpy as np
 
+from subsvms.app.quoting import explaining, show
 from subsvms.app.tables.arrow import list_values
-from subsvms.app.words import explaining, show
 from subsvms.exceptions import TableError
 
 MAX_TEXT = 32_767  # characters in a cell of Excel

@@ -5,7 +5,7 @@ from browsers import Reviewer, serving_here, stored, total, until
 from loans import make_rows, write
 
 from subsvms.app.desk.review import ReviewDesk
-from subsvms.app.runs.acts import Decisions
+from subsvms.app.runs.answers import Decisions
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
 

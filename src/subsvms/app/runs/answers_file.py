@@ -21,9 +21,9 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from subsvms.app.quoting import show
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.formats import SQLITE
-from subsvms.app.words import show
 from subsvms.exceptions import TableError
 
 FORMAT, BEFORE = 4, 3  # BEFORE: that of version 0.1.0
@@ -108,7 +108,7 @@ class BrokenFile(TableError):
     """The file of decisions is not, or no longer, the one it should be, or it cannot be written or read."""
 
 
-class ActsFile:
+class AnswersFile:
     """The file, open; one thread may use it at a time.
 
     run: the run's run.json: a file that belongs to another run is refused.

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from subsvms.app.runs import acts_file
-from subsvms.app.runs.acts import Act, Answer, Conflict, Decisions, NothingToUndo, check_name
-from subsvms.app.runs.acts_file import BEFORE, FORMAT, BrokenFile, holds_decisions, seal
+from subsvms.app.runs import answers_file
+from subsvms.app.runs.answers import Act, Answer, Conflict, Decisions, NothingToUndo, check_name
+from subsvms.app.runs.answers_file import BEFORE, FORMAT, BrokenFile, holds_decisions, seal
 from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
 
@@ -26,7 +26,7 @@ class Book(Decisions):
 
     @property
     def history(self):
-        return acts_file.read_acts(self.file.connection, 0)
+        return answers_file.read_acts(self.file.connection, 0)
 
 
 @pytest.fixture
@@ -221,7 +221,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(run, is_old):
     if is_old:
         make_old_file(path, *((row, "accept", '"yes"') for row in range(10**7, 10**7 + 5000)), run=run)
     code = (
-        "import sys\nfrom pathlib import Path\nfrom subsvms.app.runs.acts import Act, Decisions\n"
+        "import sys\nfrom pathlib import Path\nfrom subsvms.app.runs.answers import Act, Decisions\n"
         "book = Decisions(Path(sys.argv[1]), Path(sys.argv[2]))\n"
         "for i in range(1, 10**6):\n"
         "    book.decide_many([Act([(i, 'accept', 'yes')], 'Ann')])\n"
@@ -407,11 +407,11 @@ def test_a_file_of_another_run_is_refused(run, tmp_path):
 def make_old_file(path, *lines, run, version=BEFORE):
     """Write a file as version 0.1.0 did."""
     connection = sqlite3.connect(path)
-    for statement in acts_file.SCHEMAS[BEFORE]:
+    for statement in answers_file.SCHEMAS[BEFORE]:
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {version}")
     connection.execute("INSERT INTO run VALUES (1, ?)", (digest_file(run),))
-    connection.execute(f"PRAGMA application_id = {acts_file.APPLICATION}")
+    connection.execute(f"PRAGMA application_id = {answers_file.APPLICATION}")
     connection.execute("INSERT INTO acts (who, at) VALUES ('Ann', '2026-01-01T00:00:00.000+00:00')")
     connection.executemany("INSERT INTO decisions VALUES (1, ?, ?, ?, NULL)", lines)
     connection.commit()

@@ -1,4 +1,4 @@
-"""Words of messages: values and names in quotes, the name that was probably meant, an error's reason."""
+"""Quotes in messages: values and names, the name that was probably meant, what another program said."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,8 +1,7 @@
 import pytest
 from corrections import attacked, quick
 
-from subsvms.correction._rule import Halt, Settings
-from subsvms.correction._words import (
+from subsvms.correction._notes import (
     KEEPERS,
     SPARED,
     Found,
@@ -14,6 +13,7 @@ from subsvms.correction._words import (
     format_vote,
     is_distrusted,
 )
+from subsvms.correction._rule import Halt, Settings
 
 
 def test_reasons_name_vote_probability_and_threshold(cancer):

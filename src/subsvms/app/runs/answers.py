@@ -1,9 +1,9 @@
-"""What people did about the labels of a run, decisions and answers in audits: an append-only history.
+"""What people answered about the labels of a run, decisions in a review and answers in an audit: a history.
 
 An *act* is one thing that a person did: a decision on one row or on all rows of a filter; an undo, which
 names the act that it takes back; a redo, which names the undo that it takes back, and decides again what that
 had undone; or an answer to a question of an audit, which stands. Nothing is ever changed or deleted
-(`acts_file`), so undo works at any depth and the history shows who did what, and when. The decision that
+(`answers_file`), so undo works at any depth and the history shows who did what, and when. The decision that
 holds for a row is that of the latest act on it that was not taken back.
 
 Several people, tabs or processes may write at once; each reads what the others added since the last act it
@@ -22,8 +22,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from subsvms.app.runs.acts_file import ActsFile, Entry, seal
-from subsvms.app.words import show
+from subsvms.app.quoting import show
+from subsvms.app.runs.answers_file import AnswersFile, Entry, seal
 from subsvms.exceptions import TableError, is_text
 
 NAME_CHARACTERS = 60  # of a person's name, at most
@@ -138,7 +138,7 @@ def check_note(note: Any) -> str | None:
 
 
 class Decisions:
-    """What people decided and answered about a run, from a SQLite file; parameters as in `ActsFile`.
+    """What people decided and answered about a run, from a SQLite file; parameters as in `AnswersFile`.
 
     rows, labels: rows that can be decided, and labels that they may get: a file with others is refused.
     """
@@ -160,7 +160,7 @@ class Decisions:
         self.begun: dict[str, Any] = {}  # by part, "audit" or "estimate", how it was begun
         self.answers: dict[str, list[Answer]] = {}  # by part, in the order in which they came
         self.seals: dict[str, str] = {}  # by part, the last one
-        self.file = ActsFile(Path(path), run, create=create)
+        self.file = AnswersFile(Path(path), run, create=create)
         try:
             self.refresh()
         except BaseException:

@@ -1,4 +1,4 @@
-"""What a correction says in words: why a label was kept or changed, and what the user must know."""
+"""What a correction says: notes on what the user must know, and why each label was kept or changed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -2,7 +2,7 @@
 
 import pytest
 
-from subsvms.app.words import first_sentence, name_some, show, suggest
+from subsvms.app.quoting import first_sentence, name_some, show, suggest
 
 
 @pytest.mark.parametrize(
