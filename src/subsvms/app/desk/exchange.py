@@ -26,7 +26,7 @@ from subsvms.app.desk import tool_files
 from subsvms.app.desk.review import DETAILS, ReviewDesk, format_count
 from subsvms.app.desk.tool_files import Line
 from subsvms.app.quoting import show
-from subsvms.app.runs.answers import Act, Line, check_note
+from subsvms.app.runs.answers import Act, Decided, check_note
 from subsvms.app.runs.options import write_command
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.arrow import list_values
@@ -108,7 +108,7 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
     )
     with closing(ReviewDesk(folder)) as desk:  # after what may be refused: it may create a file
         spelled, n_empty = tool_files.spell(desk.labels), 0
-        made: list[tuple[dict[int, Line], str]] = []  # acts of one person each, in order
+        made: list[tuple[dict[int, Decided], str]] = []  # acts of one person each, in order
         for entry in entries:
             label, verdict, row = entry.get("label"), entry.get("verdict"), entry.get_number(ROW)
             if label is None and verdict not in UNLABELLED:
@@ -137,7 +137,7 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
     return said
 
 
-def find_act(made: list[tuple[dict[int, Line], str]], name: str, row: int) -> dict[int, Line]:
+def find_act(made: list[tuple[dict[int, Decided], str]], name: str, row: int) -> dict[int, Decided]:
     """Return the lines to which a person's decision about a row belongs: new ones if others decided it since.
 
     A person has as few acts as possible: rows that come in a file were not decided one by one on the page.

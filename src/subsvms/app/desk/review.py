@@ -24,7 +24,7 @@ from subsvms.app.desk.evidence import Columns, shorten
 from subsvms.app.desk.opened import Desk
 from subsvms.app.desk.rows import as_text
 from subsvms.app.quoting import show
-from subsvms.app.runs.answers import VERDICTS, Act, Conflict, Decision, Line
+from subsvms.app.runs.answers import VERDICTS, Act, Conflict, Decided, Decision
 from subsvms.app.runs.stored import DIGITS, SIDES
 from subsvms.app.tables.arrow import list_values
 from subsvms.exceptions import CHARACTERS_SHOWN, TableError
@@ -363,7 +363,7 @@ class ReviewDesk(Desk):
             "carriers": carriers,
         }  # fmt: skip
 
-    def settle(self, row: int, verdict: str, label: str | None, note: str | None = None) -> Line:
+    def settle(self, row: int, verdict: str, label: str | None, note: str | None = None) -> Decided:
         """Return a decision as it is stored, with the label that the row has then."""
         number = self.place[row]
         names = {"accept": self.suggested[number], "keep": self.given[number]}
@@ -371,16 +371,16 @@ class ReviewDesk(Desk):
             chosen = self.read_label(label)
             for same, code in names.items():  # the suggested label accepts, the given one keeps
                 verdict = same if code == self.classes.index(str(label)) else verdict
-            return Line(row, verdict, chosen, note)
+            return Decided(row, verdict, chosen, note)
         if verdict in ("skip", "drop"):
-            return Line(row, verdict, None, note)
+            return Decided(row, verdict, None, note)
         if verdict not in names:
             raise TableError(f"A verdict must be one of {', '.join(VERDICTS)}; got {show(verdict)}.")
         if names[verdict] < 0:
             raise TableError(
                 f"Row {row} has no label to keep: accept the suggestion, give it another label, or skip it."
             )
-        return Line(row, verdict, self.labels[int(names[verdict])], note)
+        return Decided(row, verdict, self.labels[int(names[verdict])], note)
 
 
 def format_count(number: int, one: str, more: str | None = None) -> str:

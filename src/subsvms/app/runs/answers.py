@@ -32,7 +32,7 @@ VERDICTS = ("accept", "keep", "label", "skip", "drop")
 MAY_LACK_LABEL = ("skip", "drop")
 
 
-class Line(NamedTuple):
+class Decided(NamedTuple):
     """A decision about one row, as it goes into an act; the attributes are those of `Decision`."""
 
     row: int
@@ -57,11 +57,11 @@ class Decision:
     n_rows: int = 1  # how many rows were decided together: only of one can be said that somebody looked at it
 
     @property
-    def line(self) -> Line:
+    def line(self) -> Decided:
         """What was decided."""
-        return Line(self.row, self.verdict, self.label, self.note)
+        return Decided(self.row, self.verdict, self.label, self.note)
 
-    def says(self, line: Line) -> bool:
+    def says(self, line: Decided) -> bool:
         """Return whether a line decides the same, apart from what was remarked."""
         return self.line[:3] == line[:3]
 
@@ -69,7 +69,7 @@ class Decision:
 class Act(NamedTuple):
     """Decisions that one person makes together."""
 
-    decided: list[Line]
+    decided: list[Decided]
     who: str
     # the last act that this person has seen. If others decided any of the rows differently since, nothing
     # is stored. By default all is stored in any case.
@@ -190,7 +190,7 @@ class Decisions:
         now, answers = _now(), []
         added: dict[int, Decision] = {}  # by row
         with self.changing() as connection:
-            for act in (one._replace(decided=[Line(*line) for line in one.decided]) for one in acts):
+            for act in (one._replace(decided=[Decided(*line) for line in one.decided]) for one in acts):
                 latest = {line.row: added.get(line.row) or self.latest(line.row) for line in act.decided}
                 answer, decided = resolve(act, latest)
                 if decided:
@@ -382,7 +382,7 @@ def _now():
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def resolve(act: Act, latest: dict[int, Decision | None]) -> tuple[int | Conflict, list[Line]]:
+def resolve(act: Act, latest: dict[int, Decision | None]) -> tuple[int | Conflict, list[Decided]]:
     """Return what to answer if nothing of an act is to be stored, and what is to be stored."""
     known = max((one.act for one in latest.values() if one is not None), default=0)
     if act.seen is None:
