@@ -147,12 +147,18 @@ def write_corrected(run: Run, path: Path) -> None:
 
 def write_issues(table: Any, folder: Path) -> None:
     """Write suspicious labels with the values of their rows, a pyarrow.Table, for programs and for people."""
+    import pyarrow as pa
+
     cells: dict[str, list] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         values = list_values(column)
         if name in (*SIDES, *CARRIERS) and name != "flips":
             values = [" ".join(map(str, rows)) for rows in values]
-        cells[find_free(disarm(name), cells)] = [disarm(as_cell(value)) for value in values]
+        if pa.types.is_floating(column.type):  # these are short, and no formulas
+            written = [None if value is None or value != value else str(value) for value in values]
+        else:
+            written = [disarm(as_cell(value)) for value in values]
+        cells[find_free(disarm(name), cells)] = written
     (folder / LISTED).write_bytes(render_csv(cells, ","))
     (folder / ISSUES).write_bytes(render_arrow(as_storable(table), "parquet"))
 

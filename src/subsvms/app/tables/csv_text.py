@@ -12,6 +12,7 @@ for the number of columns, finds the position of each label. Everything around t
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -46,10 +47,11 @@ class CsvText(TableText):
         columns = map(format_cells, (labels, given, *extra.values()))
         for cell, new, old, *others in zip(self.cells, *columns, strict=True):
             if new != old:
-                cell = empty if new is None else _quote(new, separator, always=cell.startswith(b'"'))
-            cells.append(between.join([cell, *(_quote(other, separator) for other in others)]))
+                always = cell.startswith(b'"')
+                cell = empty if new is None else _quote(new, separator, always=always).encode()
+            cells.append(between.join([cell, *(_quote(other, separator).encode() for other in others)]))
         data = self.splice(cells)
-        names = b"".join(between + _quote(name, separator) for name in extra)
+        names = "".join(separator + _quote(name, separator) for name in extra).encode()
         return data[: self.header_end] + names + data[self.header_end :]
 
 
@@ -173,18 +175,21 @@ def text_options(n_columns: int, separator: str, block_size: int, **reading: Any
 
 def render_csv(columns: Mapping[str, Sequence[str | None]], separator: str) -> bytes:
     """Return columns of text as separated text."""
-    rows = [tuple(columns), *zip(*columns.values(), strict=True)]
-    lines = [separator.encode().join(_quote(cell, separator) for cell in row) for row in rows]
+    quoted = [[_quote(cell, separator) for cell in (name, *cells)] for name, cells in columns.items()]
+    lines = [separator.join(row) for row in zip(*quoted, strict=True)]
     if len(columns) == 1:
-        lines = [line or b'""' for line in lines]  # a blank line would not be a row
-    return b"\n".join(lines) + b"\n"
+        lines = [line or '""' for line in lines]  # a blank line would not be a row
+    return "\n".join([*lines, ""]).encode()
+
+
+@cache
+def _find_special(separator):
+    """Return a function that says whether a cell would be read as something else without quotes."""
+    return re.compile(rf'[{re.escape(separator)}"\r\n]|\A\s|\s\Z|\A\Z').search
 
 
 def _quote(cell, separator, *, always=False):
-    """Return a cell as bytes, in quotes if it would otherwise be read as something else."""
+    """Return the text of a cell, in quotes if it needs them."""
     if cell is None:
-        return b""
-    special = any(sign in cell for sign in (separator, '"', "\r", "\n"))
-    if always or special or cell == "" or cell != cell.strip():
-        return b'"%s"' % cell.replace('"', '""').encode()
-    return cell.encode()
+        return ""
+    return '"' + cell.replace('"', '""') + '"' if always or _find_special(separator)(cell) else cell
