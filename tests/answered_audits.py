@@ -1,14 +1,13 @@
 """Tables whose truth is known, and people who answer from it at a desk or in files."""
 
 import csv
-import subprocess
-import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from types import SimpleNamespace
 
 import numpy as np
 from loans import call, make_rows, write
 
+from subsvms.app.desk.audit import AuditDesk, NotAsked
 from subsvms.app.desk.opened import open_acts
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.runs.answers import Act
@@ -62,38 +61,15 @@ def fill_in(path, person, columns=("row", "answer"), most=10**6):
     return lines
 
 
-ANSWER = """
-import sys
-from pathlib import Path
-import numpy as np
-from subsvms.app.desk.audit import AuditDesk, NotAsked
-folder, truth, who, most = sys.argv[1:]
-clean = Path(truth).read_text().split()
-desk = AuditDesk(folder)
-print("ready", flush=True)
-sys.stdin.readline()
-for _ in range(int(most)):
-    question = desk.question(who)
-    if question is None:
-        break
-    try:
-        desk.answer(who, question["row"], clean[question["row"] - 1], question["id"])
-    except NotAsked:
-        print("late", flush=True)
-        continue
-    print(question["row"], flush=True)
-print("end", flush=True)
-"""
-
-
-def start_person(made, who, most=10**6):
-    """Start a process in which a person answers, once it is given a line."""
-    truth = made.folder.with_name("truth.txt")
-    truth.write_text("\n".join(made.clean))
-    return subprocess.Popen(
-        [sys.executable, "-c", ANSWER, made.folder, truth, who, str(most)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+def answer_there(folder, clean, who):
+    """Answer at a desk of one's own until nothing is asked; return the rows that were acknowledged."""
+    rows = []
+    with closing(AuditDesk(folder)) as desk:
+        while (question := desk.question(who)) is not None:
+            with suppress(NotAsked):
+                desk.answer(who, question["row"], str(clean[question["row"] - 1]), question["id"])
+                rows.append(question["row"])
+    return rows
 
 
 def person_of(clean, **options):

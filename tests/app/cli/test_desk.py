@@ -46,6 +46,8 @@ def test_answers_are_verified_labels_in_the_next_run(corrected, folder):
 
 def test_an_audit_in_files_from_beginning_to_end(corrected, folder, tmp_path):
     assert said(folder, "--status") == "There is no audit yet."
+    for words in (("--status",), ("--questions", tmp_path / "q.csv")):
+        assert "give the folder of an earlier run" in said(tmp_path, *words, code=2)
     for n in range(40):
         path = tmp_path / f"{n}.csv"
         written = said(folder, "--answers", 20, "--questions", path)
@@ -78,36 +80,21 @@ def test_an_estimate_in_a_file(corrected, folder, tmp_path):
     assert said(folder, "--status") == output.removeprefix("30 answers were entered. ")
 
 
+ONE = "Give only one of --questions, --import and --status."
+OTHER = "--estimate asks about other rows than an audit: leave out --answers and --repeat."
+
+
 @pytest.mark.parametrize("words, sentence", [
-    (("--status", "--questions", "q.csv"), "Give only one of --questions, --import and --status."),
-    (
-        ("--import", "a.csv", "--questions", "q.csv"),
-        "Give only one of --questions, --import and --status.",
-    ),
-    (
-        ("--estimate", 50, "--answers", 50),
-        "--estimate asks about other rows than an audit: leave out --answers and --repeat.",
-    ),
-    (
-        ("--estimate", 50, "--no-repeat"),
-        "--estimate asks about other rows than an audit: leave out --answers and --repeat.",
-    ),
-    (
-        ("--answers", 5000, "--questions", "q.csv"),
-        "There are 398 labels to ask about, too few for 5000 answers: ask for fewer (--answers).",
-    ),
+    ("--status --questions q.csv", ONE), ("--import a.csv --questions q.csv", ONE),
+    ("--estimate 50 --answers 50", OTHER), ("--estimate 50 --no-repeat", OTHER),
+    ("--answers 5000 --questions q.csv",
+     "There are 398 labels to ask about, too few for 5000 answers: ask for fewer (--answers)."),
+    ("--import a.csv", "There is no audit in "), ("--estimate 20 --import a.csv", "There is no estimate in "),
 ])  # fmt: skip
-def test_mistakes_are_sentences(folder, words, sentence):
-    assert said(folder, *words, code=2) == f"subsvms: {sentence}"
-    assert not holds_decisions(folder / "decisions.sqlite")
-
-
-@pytest.mark.parametrize("words, what", [((), "audit"), (("--estimate", 20), "estimate")])
-def test_an_import_begins_nothing(folder, tmp_path, words, what):
-    path = tmp_path / "a.csv"
-    path.write_text("row,question,answer\n1,0,yes\n")
-    output = said(folder, *words, "--import", path, code=2)
-    assert output.startswith(f"subsvms: There is no {what} in ")
+def test_mistakes_are_sentences_and_begin_nothing(folder, monkeypatch, words, sentence):
+    monkeypatch.chdir(folder.parent)
+    (folder.parent / "a.csv").write_text("row,question,answer\n1,0,yes\n")
+    assert said(folder, *words.split(), code=2).startswith(f"subsvms: {sentence}")
     assert not holds_decisions(folder / "decisions.sqlite")
 
 
@@ -119,13 +106,6 @@ def test_the_level_is_chosen_when_it_begins_also_by_its_old_name(folder, tmp_pat
     assert "confidence (0.995, not 0.9)" in said(
         folder, "--confidence", 0.9, "--questions", tmp_path / "r.csv", code=2
     )
-
-
-def test_another_seed_is_refused_and_so_is_a_folder_that_is_not_one(folder, tmp_path):
-    AuditDesk(folder)
-    assert "a table has one audit" in said(folder, "--seed", 1, "--questions", tmp_path / "q.csv", code=2)
-    assert "give the folder of an earlier run" in said(tmp_path, "--status", code=2)
-    assert "give the folder of an earlier run" in said(tmp_path, "--questions", tmp_path / "q.csv", code=2)
 
 
 def test_the_page_is_served_and_ctrl_c_keeps_the_answers(corrected, folder):
@@ -141,8 +121,5 @@ def test_the_page_is_served_and_ctrl_c_keeps_the_answers(corrected, folder):
     assert second == (
         "Anyone on this machine with this address can answer. Press Ctrl-C to stop; answers are kept.\n"
     )
-    assert (
-        process.returncode == 0
-        and rest
-        == "Locating wrong labels: 3 of 20 (3 of 50 labels; some are asked again, 3 answers so far).\n"
-    )
+    words = "Locating wrong labels: 3 of 20 (3 of 50 labels; some are asked again, 3 answers so far).\n"
+    assert process.returncode == 0 and rest == words

@@ -29,9 +29,7 @@ def test_apply_writes_what_was_decided_and_nothing_else(desk, folder, tmp_path):
         given = [row.pop("default_given") for row in final]  # beside the label, as in corrected.csv
         assert given == [row["default"] for row in original]
         assert done.n_changed == sum(a != b for a, b in zip(final, original, strict=True))
-        assert (
-            len(done.labels.followed) + done.n_kept == len(desk) - len(done.labels.decided) == len(desk) - 3
-        )
+        assert len(done.labels.decided) == 3 == len(desk) - len(done.labels.followed) - done.n_kept
         words = f"{done.n_kept:,} keep the label as given." if done.n_kept else "follow the suggestion."
         assert words in str(done) and (done.n_kept > 0) == (undecided == "keep")
         assert final[accept - 1]["default"] == opposite[original[accept - 1]["default"]]
@@ -69,13 +67,10 @@ def test_decided_rows_are_verified_in_the_next_run_and_stand_in_the_rounds_after
     assert "are about the column 'default', not 'colour'" in " ".join(result.output.split())
 
 
-NAMES = [
+@pytest.mark.parametrize("name", [
     "run.json", "issues.parquet", "issues.csv", "scores.parquet", "report.html", "decisions.sqlite",
     "corrected.csv",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NAMES)
+])  # fmt: skip
 def test_the_files_of_a_run_are_never_overwritten(folder, tmp_path, name):
     before = (folder / name).read_bytes() if (folder / name).exists() else None
     (tmp_path / "link.csv").symlink_to(folder / name)
@@ -87,15 +82,20 @@ def test_the_files_of_a_run_are_never_overwritten(folder, tmp_path, name):
     assert before is None or (folder / name).read_bytes() == before
 
 
+def list_refusals(folder):
+    """Return what each command that reads decisions says."""
+    correct = ("correct", folder.with_name("loans.csv"), "--label", "default", "--quiet", "--dry-run")
+    commands = (("apply",), ("export", "--to", "jsonl"), ("review",), (*correct, "--decisions"))
+    return [" ".join(call(*words, folder, code=2).output.split()) for words in commands]
+
+
 def test_decisions_of_another_run_are_refused(desk, folder, tmp_path):
     desk.decide_many([Act([desk.settle(int(desk.rows[0]), "accept", None)], "Ann")])
     desk.decisions.close()
     table, other = folder.with_name("loans.csv"), tmp_path / "other.subsvms"
     call("correct", table, "--label", "default", "--svms", 50, "--quiet", "--output", other)
     shutil.copy(folder / "decisions.sqlite", other)
-    correct = ("correct", table, "--label", "default", "--quiet", "--dry-run", "--decisions")
-    for words in (("apply",), ("export", "--to", "jsonl"), ("review",), correct):
-        assert "about another run" in " ".join(call(*words, other, code=2).output.split())
+    assert all("about another run" in said for said in list_refusals(other))
 
 
 FORGED = [("zzz",), (["yes"],), ({"yes": 1},), (1,), (True,), ("x" * 10**6,), ("yes", 501)]  # label, row
@@ -108,34 +108,19 @@ def test_what_cannot_have_been_decided_is_refused_in_a_short_sentence(desk, fold
         connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
         connection.execute("INSERT INTO decisions VALUES (1, ?, 'label', ?, NULL)", (row, json.dumps(label)))
     connection.close()
-    table = folder.with_name("loans.csv")
-    correct = ("correct", table, "--label", "default", "--quiet", "--dry-run", "--decisions")
-    for words in (("apply",), ("export", "--to", "jsonl"), ("review",), correct):
-        said = " ".join(call(*words, folder, code=2).output.split())
-        assert f"row {row}" in said and len(said) < 500
+    assert all(f"row {row}" in said and len(said) < 500 for said in list_refusals(folder))
 
 
 def test_an_empty_file_of_decisions_is_not_written_to_and_its_log_is_not_ignored(folder):
     correct = ("correct", folder.with_name("loans.csv"), "--label", "default", "--quiet", "--dry-run")
     file, log = folder / "decisions.sqlite", folder / "decisions.sqlite-wal"
     file.write_bytes(b"")
-    assert "There are no decisions in" in " ".join(
-        call(*correct, "--decisions", folder, code=2).output.split()
-    )
+    said = " ".join(call(*correct, "--decisions", folder, code=2).output.split())
+    assert "There are no decisions in" in said
     assert file.read_bytes() == b""
     log.write_bytes(b"the log")
-    for words in (("apply", folder), ("review", folder), (*correct, "--decisions", folder)):
-        assert "restore the file" in " ".join(call(*words, code=2).output.split())
+    assert all("restore the file" in said for said in list_refusals(folder))
     assert (file.read_bytes(), log.read_bytes()) == (b"", b"the log")
-
-
-def test_a_refused_run_leaves_a_folder_with_decisions_as_it_was(desk, folder):
-    desk.decide_many([Act([desk.settle(int(desk.rows[0]), "accept", None)], "Ann")])
-    desk.decisions.close()
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    correct = ("correct", folder.with_name("loans.csv"), "--label", "default", "--quiet", "--force")
-    assert "decisions that people made" in " ".join(call(*correct, "--output", folder, code=2).output.split())
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 @pytest.mark.parametrize("counts, words", [
@@ -160,9 +145,8 @@ def test_rows_that_are_left_out_are_not_in_the_table(desk, folder, tmp_path, und
     dropped = {original[row - 1]["id"] for row in (first, second)}
     assert [row["id"] for row in final] == [row["id"] for row in original if row["id"] not in dropped]
     assert (done.n_rows, len(done.labels.dropped), len(done.labels.decided)) == (498, 2, 1)
-    assert len(done.labels.followed) + done.n_kept == len(
-        desk
-    ) - 3 and "2 rows are left out. The table" in str(done)
+    assert len(done.labels.followed) + done.n_kept == len(desk) - 3
+    assert "2 rows are left out. The table" in str(done)
     kept = [row for row in original if row["id"] not in dropped]
     assert done.n_changed == sum(a["default"] != b["default"] for a, b in zip(final, kept, strict=True))
     assert [row["default_given"] for row in final] == [row["default"] for row in kept]

@@ -1,13 +1,13 @@
 """The server of the audit page: requests and answers, what it gives away, and attacks that are refused."""
 
+import re
+
 import pytest
 from answered_audits import read_answers
 from browsers import ask, get, post
-from loans import make_rows, read, write
+from loans import read
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-from subsvms.app.runs.job import do_job
-from subsvms.app.runs.options import Options
 
 
 class Client:
@@ -35,12 +35,6 @@ def client(folder):
     return Client(AuditDesk(folder, n_answers=20))
 
 
-@pytest.fixture
-def telling(folder):
-    """An audit without repeats, which tells after an answer what the label was."""
-    return Client(AuditDesk(folder, n_answers=20, repeat=False))
-
-
 def test_a_question_shows_the_row_but_not_its_label(client, folder):
     question = client.ask()
     row = read(folder.with_name("loans.csv"))[question["row"] - 1]
@@ -49,35 +43,13 @@ def test_a_question_shows_the_row_but_not_its_label(client, folder):
     assert set(question) == {"id", "row", "columns", "values"} and client.ask() == question
 
 
-def test_values_are_shown_whole(tmp_path):
-    rows, _ = make_rows(60)
-    for row in rows:
-        row["note"] = f"{row['id']} " + "word " * 5000
-    table = write(tmp_path / "loans.csv", rows)
-    run = do_job(str(table), Options(label="default", n_estimators=50), n_jobs=1)
-    question = Client(AuditDesk(run.folder, n_answers=20)).ask()
-    assert question["values"][question["columns"].index("note")] == rows[question["row"] - 1]["note"]
-
-
 def test_nothing_gives_label_suggestion_or_vote_away_before_the_answer(client):
     sent = [client.get(path) for path in ("", "api/meta", "api/progress")]
     for i in range(8):
         before = client.post("api/question", who="Ann")
         sent.append(before)
         sent.append(client.answer(before.json()["question"], ["yes", "no", None][i % 3]))
-    keys = set()
-
-    def collect(value):
-        if isinstance(value, dict):
-            for name, one in value.items():
-                keys.add(name) if one is not None else None
-                collect(one)
-        elif isinstance(value, list):
-            for one in value:
-                collect(one)
-
-    for answer in sent[1:]:
-        collect(answer.json())
+    keys = {name for answer in sent[1:] for name in re.findall(r'"(\w+)":(?!null)', answer.text)}
     assert keys == {
         "title", "label", "classes", "folder", "is_estimate", "progress", "stage", "sentence", "asked", "of",
         "share", "is_proof", "total", "answers", "n_answers", "finished", "question", "id", "row", "columns",
@@ -89,35 +61,18 @@ def stored(folder):
     return len(read_answers(folder))
 
 
-def test_an_answer_is_on_disk_and_the_next_question_comes_with_it(client, folder):
-    first = client.ask()
-    found = client.answer(first, "yes").json()
-    assert stored(folder) == 1 and found["progress"]["answers"] == 1
-    assert found["question"] == client.ask() and found["question"]["row"] != first["row"]
+REFUSED = [  # the sentences are made, and tested, at the desk
+    ({"label": "maybe"}, 400), ({"label": 1}, 400), ({"row": 10**9}, 409), ({"row": "1"}, 409),
+    ({"id": 7}, 409), ({"id": None, "row": 1}, 409), ({"who": " "}, 400),
+]  # fmt: skip
 
 
-REFUSED = {  # the sentences are made, and tested, at the desk
-    "a label that is not there": ({"label": "maybe"}, 400),
-    "a label that is a number": ({"label": 1}, 400),
-    "a row that is not asked": ({"row": 10**9}, 409),
-    "a row that is text": ({"row": "1"}, 409),
-    "a question to come": ({"id": 7}, 409),
-    "no question": ({"id": None, "row": 1}, 409),
-    "no name": ({"who": " "}, 400),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_hostile_answers_are_refused_in_one_sentence_and_nothing_is_stored(client, folder, name):
-    changes, status = REFUSED[name]
+def test_hostile_answers_are_refused_in_one_sentence_and_nothing_is_stored(client, folder):
     question = client.ask()
-    found = client.answer(question, "yes", **changes)
-    assert found.status_code == status and found.json()["error"].endswith(".")
-    assert stored(folder) == 0 and client.ask() == question
-
-
-def test_an_answer_without_a_label_is_not_taken_for_cannot_tell(client, folder):
-    question = client.ask()
+    for changes, status in REFUSED:
+        found = client.answer(question, "yes", **changes)
+        assert found.status_code == status and found.json()["error"].endswith("."), changes
+        assert stored(folder) == 0 and client.ask() == question
     found = client.post("api/answer", who="Ann", row=question["row"], id=question["id"])
     assert found.status_code == 400 and stored(folder) == 0
     assert found.json()["error"] == "An answer must name a label, or null for “cannot tell”."
@@ -125,7 +80,9 @@ def test_an_answer_without_a_label_is_not_taken_for_cannot_tell(client, folder):
 
 def test_a_second_press_and_an_old_tab_are_refused_and_get_the_right_question(client, folder):
     first = client.ask()
-    following = client.answer(first, "yes").json()["question"]
+    found = client.answer(first, "yes").json()
+    following = found["question"]
+    assert stored(folder) == 1 == found["progress"]["answers"] and following == client.ask() != first
     again = client.answer(first, "no")
     assert again.status_code == 409 and again.json()["question"] == following and stored(folder) == 1
     assert f"Row {first['row']} was answered in the meantime" in again.json()["error"]
@@ -143,12 +100,9 @@ def test_an_old_address_names_the_command_of_this_page(client):
     assert "open the whole address that subsvms audit printed last." in answer.json()["error"]
 
 
-def test_an_estimate_has_other_words_and_ends_with_its_sentence(folder):
+def test_an_estimate_has_other_words(folder):
     client = Client(EstimateDesk(folder, n_answers=12))
     page = client.get("").text
     assert "You see 12 rows of the table" in page and "may come again" not in page
     assert "may come again" in Client(AuditDesk(folder)).get("").text
-    while question := client.ask():
-        found = client.answer(question, "yes").json()
-    assert found["told"]["given"] in ("yes", "no")
-    assert found["progress"]["claim"].startswith("Of 12 labels drawn at random ")
+    assert client.answer(client.ask(), "yes").json()["told"]["given"] in ("yes", "no")

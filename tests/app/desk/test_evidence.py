@@ -8,17 +8,8 @@ import pytest
 from loans import call, read, write
 from tickets import TOPICS
 
-from subsvms.app.desk.evidence import (
-    CHARACTERS,
-    EXCERPT,
-    LONG,
-    MOST_MARKS,
-    WordCounts,
-    count_units,
-    separate_categories,
-    separate_numbers,
-    shorten,
-)
+from subsvms.app.desk import evidence
+from subsvms.app.desk.evidence import WordCounts, count_units, separate_categories, separate_numbers, shorten
 from subsvms.app.desk.review import Filter, ReviewDesk
 from subsvms.app.desk.rows import space_evenly
 from subsvms.app.runs.answers import Act
@@ -33,7 +24,7 @@ def test_a_long_text_is_whole_in_a_row_and_its_witnesses_and_an_excerpt_in_the_l
     for witness in found["supporting"] + found["opposing"]:
         assert witness["values"][names.index("text")] == rows[witness["row"] - 1]["text"]
     (preview,) = tickets.list_briefly([0])[0]["preview"]
-    assert preview["column"] == "text" and len(preview["excerpt"]) == EXCERPT + 1
+    assert preview["column"] == "text" and len(preview["excerpt"]) == evidence.EXCERPT + 1
     assert tickets.meta["long_columns"] == ["text"] and tickets.meta["keys"] == ["card", "login", "refund"]
 
 
@@ -81,13 +72,10 @@ def test_a_row_without_witnesses_has_its_columns_in_their_order(quiet, monkeypat
 @pytest.mark.parametrize("sides, expected", [
     (([1.0, 2.0], [np.nan]), 0.0), (([], [1.0]), 0.0), (([0.0], [9.0]), 1.0), (([1.0], [2.0]), 0.5),
 ])  # fmt: skip
-def test_numbers_are_compared_in_standard_deviations(sides, expected):
+def test_numbers_are_compared_in_standard_deviations_and_categories_by_their_shares(sides, expected):
+    assert separate_categories(["a", "b"], ["b", "a"]) == 0.0
     assert separate_numbers(*sides, 1.0) == expected
     assert separate_numbers(*sides, 0.0) == 0.0
-
-
-def test_categories_are_compared_by_their_shares():
-    assert separate_categories(["a", "b"], ["b", "a"]) == 0.0
 
 
 def test_tables_without_names_of_columns_and_wide_or_odd_cells_can_be_shown(tmp_path):
@@ -116,8 +104,8 @@ def test_a_million_characters_are_cut_where_absurd_and_can_be_decided(tmp_path):
 
 
 def test_excerpts_are_one_line():
-    assert shorten("a\n\tb " * 200).startswith("a b a b") and len(shorten("x" * 999)) == EXCERPT + 1
-    assert LONG < EXCERPT and space_evenly(0, 5).tolist() == []
+    assert shorten("a\n\tb " * 200).startswith("a b a b") and len(shorten("x" * 999)) == evidence.EXCERPT + 1
+    assert evidence.LONG < evidence.EXCERPT and space_evenly(0, 5).tolist() == []
 
 
 # Words
@@ -140,11 +128,8 @@ def test_a_rare_word_is_left_alone_and_one_without_a_given_label_is_compared_wit
     assert counts.compare("zebra", 0, 1) == 0.0
     three = WordCounts([*TEXTS, *["my login"] * 20], [*CODES, *[2] * 20], 3)
     assert three.compare("login", 2, -1) > 3 and three.compare("card", 2, -1) < 0
-
-
-def test_rows_without_a_label_are_not_counted():
-    counts = WordCounts(["card"] * 9, [-1] * 9, 2)
-    assert counts.n_texts == [0, 0] and counts.compare("card", 0, 1) == 0.0
+    none = WordCounts(["card"] * 9, [-1] * 9, 2)
+    assert none.n_texts == [0, 0] and none.compare("card", 0, 1) == 0.0
 
 
 def test_places_are_those_of_javascript():
@@ -158,7 +143,7 @@ def test_places_are_those_of_javascript():
 
 def test_marks_are_few_strong_and_in_order():
     marks = WordCounts(TEXTS, CODES, 2).mark("card refund " * 500, 0, 1)
-    assert len(marks) == MOST_MARKS and marks == sorted(marks)
+    assert len(marks) == evidence.MOST_MARKS and marks == sorted(marks)
     assert all(0 < strength <= 1 for *_, strength in marks)
 
 
@@ -173,4 +158,4 @@ def test_random_labels_give_next_to_no_words():
 
 def test_a_text_without_end_takes_a_bounded_time():
     counts = WordCounts(["x" * 10**6 + " card"], [0], 2)
-    assert max(map(len, counts.counts[0])) == CHARACTERS
+    assert max(map(len, counts.counts[0])) == evidence.CHARACTERS

@@ -85,9 +85,8 @@ def test_the_audit_goes_on_where_it_was_stopped(old):
 
 def test_decisions_are_shown_undone_and_decided_again(old):
     desk = ReviewDesk(old)
-    assert {row: one.verdict for row, one in desk.decisions.current.items()} == {
-        325: "accept", 1: "keep", 78: "keep", 91: "keep"
-    }  # fmt: skip
+    verdicts = {row: one.verdict for row, one in desk.decisions.current.items()}
+    assert verdicts == {325: "accept", 1: "keep", 78: "keep", 91: "keep"}
     assert desk.describe(325)["decision"]["note"] == "sure"
     assert [one.verdict for one in desk.redo("Ann")] == ["drop"]
     assert len(desk.undo("Bob")) == 3

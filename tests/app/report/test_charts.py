@@ -11,15 +11,11 @@ from subsvms.app.report.charts import MAX_CLASSES, MAX_NAME, N_MARKS, draw_chart
 from subsvms.app.report.text import format_percent
 from subsvms.displays._base import COLOURS
 
-NAMES = {
-    "hostile": ["</text><script>ran = 1</script>", "$x^2$ & <b>'\""],
-    "unprintable": ["a\x00\x1bb\nc", "\ud800\ufffe"],
-    "foreign": ["日本語", "العربية हिन्दी 🙂"],
-    "long": ["species of the north " * 50, "species of the south " * 50],
-    "empty": ["", " "],
-    "numbers": [0, 1],
-    "booleans": [False, True],
-}
+NAMES = [
+    ["</text><script>ran = 1</script>", "$x^2$ & <b>'\""], ["a\x00\x1bb\nc", "\ud800\ufffe"],
+    ["日本語", "العربية हिन्दी 🙂"], ["species of the north " * 50, "species of the south " * 50],
+    ["", " "], [0, 1], [False, True],
+]  # fmt: skip
 
 
 def rename(correction, names):
@@ -67,7 +63,7 @@ def test_charts_need_no_matplotlib_and_are_the_same_each_time(correction, featur
     assert draw_charts(correction, features=features) == charts
 
 
-@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("names", NAMES, ids=range(len(NAMES)))
 def test_class_names_of_any_kind_can_be_drawn(names, correction):
     drawn = draw_charts(rename(correction, names))
     for svg in drawn.values():

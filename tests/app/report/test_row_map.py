@@ -7,17 +7,8 @@ from scipy import sparse
 from web_pages import Page
 
 from subsvms import SubSVMClassifier, adversaries, correct_labels
-from subsvms.app.report import draw_charts
-from subsvms.app.report.row_map import (
-    HEIGHT,
-    MAX_FLAGGED,
-    MAX_OTHERS,
-    WIDTH,
-    find_directions,
-    lay_out_map,
-    name_places,
-    spread_out,
-)
+from subsvms.app.report import draw_charts, row_map
+from subsvms.app.report.row_map import find_directions, lay_out_map, name_places, spread_out
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +41,7 @@ def test_all_points_lie_on_the_map_and_flagged_ones_are_crosses(several):
     X, _, correction = several
     chart = lay_out_map(correction, X, ["ant", "bee", "cat", "dog"])
     points = list_points(chart, "dots") + list_points(chart, "crosses")
-    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in points)
+    assert all(0 <= x <= row_map.WIDTH and 0 <= y <= row_map.HEIGHT for x, y in points)
     assert [group["label"] for group in chart["groups"]] == [
         "not flagged", f"flagged: {correction.flagged.sum()} rows",
     ]  # fmt: skip
@@ -89,9 +80,9 @@ def test_the_map_is_the_same_each_time_and_small(correction, features):
     svg = draw_charts(replace(large, withstands=correction.withstands[many]), features=X)["map"]
     assert svg == draw_charts(replace(large, withstands=correction.withstands[many]), features=X)["map"]
     chart = lay_out_map(large, X, ["no", "yes"])
-    assert large.flagged.sum() > MAX_FLAGGED
-    assert 0.8 * MAX_FLAGGED < len(list_points(chart, "crosses")) <= MAX_FLAGGED
-    assert 0.8 * MAX_OTHERS < len(list_points(chart, "dots")) <= MAX_OTHERS
+    assert large.flagged.sum() > row_map.MAX_FLAGGED
+    assert 0.8 * row_map.MAX_FLAGGED < len(list_points(chart, "crosses")) <= row_map.MAX_FLAGGED
+    assert 0.8 * row_map.MAX_OTHERS < len(list_points(chart, "dots")) <= row_map.MAX_OTHERS
     assert len(svg) < 50_000
 
 

@@ -1,24 +1,10 @@
 import re
 
 import pytest
-from web_pages import Page
+from web_pages import Page, make_row, make_witness
 
 from subsvms.app.report.rows import LONG, MAX_BYTES, MAX_ROWS, lay_out_row, render_rows
 from subsvms.app.report.text import MAX_WHOLE
-
-
-def make_row(**changes):
-    row = {
-        "row": 17, "given": "no", "suggested": "yes", "confidence": 0.98, "quality": 0.02, "withstands": 4,
-        "action": "fix", "reason": "fix: 97% vote 'yes'", "values": [["age", "39"], ["job", "cook"]],
-        "supporting": [make_witness(["41", "nurse"], 5), make_witness(["41", "nurse"], 6)],
-        "opposing": [make_witness(["39", "nurse"], 7)],
-    }  # fmt: skip
-    return row | changes
-
-
-def make_witness(values, row=1):
-    return {"row": row, "label": "yes", "values": values}
 
 
 def render(*rows):
@@ -76,9 +62,7 @@ def test_wide_rows_are_cut():
     assert len(render_rows([make_row()] * 70)) == MAX_ROWS
 
 
-@pytest.mark.parametrize(
-    "value", ["&" * 100_000, "語" * 100_000, "0.123456789"], ids=["escaped", "wide", "numbers"]
-)
+@pytest.mark.parametrize("value", ["&" * 100_000, "語" * 100_000, "0.123456789"], ids=["&", "語", "0"])
 def test_rows_of_any_table_take_little_room(value):
     witness = make_witness([value] * 40)
     values = [[f"column {i}", value] for i in range(40)]

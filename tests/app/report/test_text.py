@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subsvms.app.report.text import format_count, format_key, format_percent
+from subsvms.app.report.text import format_key, format_percent
 
 
 @given(share=st.floats(0, 1))
@@ -13,11 +13,6 @@ def test_a_share_is_never_rounded_to_all_or_nothing(share):
     assert (written == "100\xa0%") == (share == 1)
     number = float(re.sub(r"[^\d.]", "", written))
     assert abs(number - 100 * share) <= 0.5
-
-
-@given(st.integers(0, 10**12))
-def test_counts_have_commas(count):
-    assert format_count(count) == f"{count:,}"
 
 
 @given(number=st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(10**12), 10**12))

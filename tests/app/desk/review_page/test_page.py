@@ -2,10 +2,9 @@
 
 import pytest
 from browsers import HOSTILE, read_acts, stored, total, until
-from web_pages import PAPER, contrast
+from web_pages import PAPER
 
 pytestmark = pytest.mark.slow
-COLOURS = ["paper", "panel", "ink", "soft", "link", "warn", "chosen", "faint", "accent", "on-accent"]
 
 
 def test_the_page_opens_at_the_worst_issue_and_says_why(review):
@@ -15,12 +14,13 @@ def test_the_page_opens_at_the_worst_issue_and_says_why(review):
     words = ann.page.inner_text("#issue")
     for part in ("SVMs vote", "wrong label", "For “"):
         assert part in words
-    while "Against it" not in words:  # all rows of a rare class may be suspicious themselves
+    for _ in range(20):  # all rows of a rare class may be suspicious themselves, or have no second judge
         ann.press("j")
-        ann.settle()
-        words = ann.page.inner_text("#issue")
+        words += ann.page.inner_text("#issue")
+    assert "Against it" in words and "The labels that weigh most are those of row " in words
     assert ann.page.locator(".compare .differing").count() > 0
     assert "loans & <b>more.csv" in ann.page.inner_text("h1")
+    assert ann.page.get_attribute("#said", "aria-live") == "polite"
     ann.see("#counts", f"0 of {total(ann)} decided")
 
 
@@ -33,9 +33,7 @@ def test_keys_decide_and_the_next_open_issue_follows(review, folder):
     assert ann.row == second
     ann.press("g", "s")
     assert ann.row == fourth
-    assert {row: verdict for row, (verdict, _, _) in stored(folder).items()} == {
-        first: "accept", second: "keep", third: "skip",
-    }  # fmt: skip
+    assert [stored(folder)[row][0] for row in (first, second, third)] == ["accept", "keep", "skip"]
     assert stored(folder)[first] == ("accept", suggested, "Ann")
     assert not {first, second, third} & set(ann.rows)
     ann.see("#counts", f"2 of {total(ann) + 3} decided, 1 skipped")
@@ -43,7 +41,7 @@ def test_keys_decide_and_the_next_open_issue_follows(review, folder):
     ann.see("#agreement", " % should be right.")
 
 
-def test_undo_reverts_a_decision_and_shows_the_row_again_with_keys_or_buttons(review, folder):
+def test_undo_reverts_a_decision_and_shows_the_row_again_and_redo_decides_again(review, folder):
     ann = review()
     first, second = ann.rows[:2]
     ann.press("a", "u")
@@ -58,6 +56,13 @@ def test_undo_reverts_a_decision_and_shows_the_row_again_with_keys_or_buttons(re
     ann.page.click("#undo")
     ann.see("#issue", f"Row {first}:")
     assert stored(folder) == {}
+    ann.press("Shift+U")
+    ann.see("#said", f"Done again: row {first}.")
+    ann.press("u", "Control+y")
+    assert set(stored(folder)) == {first}
+    ann.press("Control+Shift+z")
+    ann.see("#said.wrong", "othing")  # is left to do again
+    ann.forget("409")
 
 
 def test_keys_do_nothing_while_typing_or_with_other_modifiers(review, folder):
@@ -123,12 +128,6 @@ def test_filters_narrow_the_list_and_a_reload_keeps_them(review):
     assert 0 < total(ann) < everything
 
 
-def test_sorting_by_row_sorts(review):
-    ann = review()
-    ann.narrow("sort", "row")
-    assert ann.rows == sorted(ann.rows)
-
-
 def test_all_rows_of_a_filter_are_decided_after_confirmation_and_undone_at_once(review, folder):
     ann = review()
     everything = total(ann)
@@ -158,11 +157,8 @@ def test_another_label_can_be_given_to_one_row_or_to_all(review, folder):
     ann.narrow("given", "yes")
     ann.see("#issue h2", "yes → no")
     first = ann.rows[0]
-    assert ann.page.locator("#classes button").all_inner_texts() == [
-        "1\n<i>maybe</i>",
-        "2\nno\nsuggested a",
-        "3\nyes\ngiven g",
-    ]
+    names = ann.page.locator("#classes button").all_inner_texts()
+    assert names == ["1\n<i>maybe</i>", "2\nno\nsuggested a", "3\nyes\ngiven g"]
     ann.press("9", "1")
     ann.see("#said", f"Row {first}: you gave it the label “<i>maybe</i>”.")
     assert stored(folder) == {first: ("label", "<i>maybe</i>", "Ann")}
@@ -180,9 +176,8 @@ def test_another_label_can_be_given_to_one_row_or_to_all(review, folder):
     ann.page.click("#all-yes")
     ann.see("#nothing", f"All {everything} rows are decided.")
     ann.see("#nothing code", "subsvms apply '")
-    assert {label for row, (_, label, _) in stored(folder).items() if row not in (first, second, third)} == {
-        "no"
-    }
+    others = set(stored(folder)) - {first, second, third}
+    assert {stored(folder)[row][1] for row in others} == {"no"}
 
 
 def test_a_name_is_asked_for_once_before_the_first_decision(review, folder):
@@ -190,6 +185,7 @@ def test_a_name_is_asked_for_once_before_the_first_decision(review, folder):
     first = bob.rows[0]
     bob.page.keyboard.press("a")
     bob.page.wait_for_selector("#name-dialog[open]")
+    assert bob.list_faults() == []
     bob.page.keyboard.press("Escape")
     bob.see("#said", "Nothing was decided")
     assert stored(folder) == {} and bob.row == first
@@ -202,6 +198,7 @@ def test_a_name_is_asked_for_once_before_the_first_decision(review, folder):
     assert stored(folder)[first][2] == "Bob <b>"
     bob.settle()
     bob.page.reload()
+    bob.see("#counts", "1 of ")
     bob.see("#issue", "Row")
     bob.press("g")
     assert len(stored(folder)) == 2
@@ -222,19 +219,10 @@ def test_two_people_see_each_others_decisions(review, folder):
     ann.see(".decision", "Bob kept the label")
     ann.see(f"[data-row='{first}'] .mark", "= kept by Bob")
     ann.see(".history", "Ann accepted the suggestion")
+    assert ann.list_faults() == []
     assert bob.row == second
     tab = ann.open_tab("#status=decided")
     assert tab.locator("#lines button").count() == 1
-
-
-def test_a_reload_keeps_decisions(review):
-    ann = review()
-    first = ann.rows[0]
-    ann.press("a")
-    ann.page.reload()
-    ann.see("#counts", "1 of ")
-    ann.narrow("status", "decided")
-    ann.see(f"[data-row='{first}'] .mark", "✓ accepted by Ann")
 
 
 def test_in_the_list_of_all_a_decision_leaves_a_mark_and_moves_on(review):
@@ -266,6 +254,7 @@ def test_rows_without_a_label_can_be_decided_but_not_kept(review, folder):
     ann.narrow("status", "all")
     ann.narrow("sort", "row")
     ann.see("#lines", "no label → ")
+    assert ann.rows == sorted(ann.rows)
     ann.press("s", "s")
     assert len(read_acts(folder)) == 3 == len(stored(folder))
 
@@ -286,41 +275,6 @@ def test_the_page_fits_the_screen_and_follows_the_colour_scheme(review, width, s
             assert not ann.page.is_visible("#lines")
             ann.page.click("#back")
     assert ann.page.evaluate("getComputedStyle(document.body).backgroundColor") == PAPER[scheme]
-
-
-def test_a_phone_decides_with_buttons_and_moves_on(review, folder):
-    ann = review(width=360, height=700)
-    first, second = ann.rows[:2]
-    ann.page.click(f"[data-row='{first}']")
-    ann.page.click(".class.first")
-    ann.see("#issue", f"Row {second}:")
-    ann.settle()
-    assert stored(folder)[first][0] == "accept"
-    ann.go_back()
-    assert not ann.page.is_visible("#issue")
-
-
-def test_every_control_has_a_name_and_text_has_contrast(review):
-    for scheme in ("light", "dark"):
-        ann = review(scheme=scheme)
-        nameless = ann.page.evaluate(
-            "[...document.querySelectorAll('button, select, input, textarea, summary, progress')]"
-            ".filter(part => part.type !== 'hidden')"
-            ".filter(part => !part.labels?.length && !part.ariaLabel && !part.textContent.trim())"
-            ".map(part => part.outerHTML)"
-        )
-        assert nameless == []
-        assert ann.page.locator("header, main, footer, [role=search]").count() == 4
-        assert ann.page.get_attribute("#said", "aria-live") == "polite"
-        colours = ann.page.evaluate(
-            "names => Object.fromEntries(names.map(name => "
-            "[name, getComputedStyle(document.documentElement).getPropertyValue('--' + name)]))",
-            COLOURS,
-        )
-        grounds = ("paper", "panel", "chosen", "faint")
-        pairs = [(text, ground) for text in ("ink", "soft", "link") for ground in grounds]
-        for text, ground in [*pairs, ("warn", "paper"), ("warn", "panel"), ("on-accent", "accent")]:
-            assert contrast(colours[text], colours[ground]) >= 4.5, (scheme, text, ground)
 
 
 def test_a_run_without_issues_says_so(review):

@@ -4,7 +4,6 @@ import pytest
 from browsers import Reviewer, serving_here, stored, total, until
 from loans import make_rows, write
 
-from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.runs.answers import Decisions
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.options import Options
@@ -24,24 +23,16 @@ def is_inside(page, part):
     )
 
 
-def test_the_labels_that_carry_a_suggestion_are_named(review, folder):
-    page, desk = review().page, ReviewDesk(folder)
-    try:
-        issue = next(one for row in desk.rows.tolist() if (one := desk.describe(row))["carriers"])
-    finally:
-        desk.decisions.close()
-    page.goto(f"{page.url.partition('#')[0]}#row={issue['row']}&status=all")
-    first = issue["carriers"][0]
-    page.wait_for_selector(f".carriers:has-text('row {first['row']:,} (“{first['label']}”')")
-    assert f"At least {issue['flips']} labels would have to be wrong" in page.inner_text(".carriers")
-
-
 def test_rows_are_left_out_and_notes_are_stored_shown_and_filtered(review, folder):
     ann, bob = review(), review(name="Bob")
     first, second, third = ann.rows[:3]
     ann.press("n")
     ann.page.keyboard.type("a <b>copy</b> of row 3; x means no verdict")
-    ann.page.keyboard.press("Enter")
+    ann.page.keyboard.press("Escape")
+    ann.press("j")
+    assert not ann.page.is_visible("#note-field")
+    ann.press("k")  # a note that is not stored yet waits for its row
+    assert ann.page.input_value("#note-text").startswith("a <b>copy") and stored(folder) == {}
     ann.press("x")
     ann.see("#said", f"Row {first}: you left the row out.")
     assert stored(folder)[first] == ("drop", None, "Ann") and ann.row == second
@@ -50,10 +41,8 @@ def test_rows_are_left_out_and_notes_are_stored_shown_and_filtered(review, folde
     ann.see("#counts", "2 of ")
     ann.see("#counts", "decided, 1 of them left out, 1 skipped")
     book = Decisions(folder + "/decisions.sqlite")
-    assert (
-        book.latest(first).note == "a <b>copy</b> of row 3; x means no verdict"
-        and not book.latest(second).note
-    )
+    assert book.latest(first).note == "a <b>copy</b> of row 3; x means no verdict"
+    assert not book.latest(second).note
     book.close()
     bob.page.goto(f"{bob.address}#row={second}&status=all")
     bob.see(".decision", "Ann accepted the suggestion")
@@ -72,17 +61,6 @@ def test_rows_are_left_out_and_notes_are_stored_shown_and_filtered(review, folde
     ann.see(f"[data-row='{first}'] .mark", "✕ left out by Ann, with a note")
     ann.see(".decision .note", "a <b>copy</b> of row 3")
     ann.see("#agreement", "Ann and Bob agree on 0 of 1 row that both decided.")
-
-
-def test_a_note_that_is_not_stored_yet_waits_for_its_row(review, folder):
-    ann = review()
-    ann.press("n")
-    ann.page.keyboard.type("to be continued")
-    ann.page.keyboard.press("Escape")
-    ann.press("j")
-    assert not ann.page.is_visible("#note-field")
-    ann.press("k")
-    assert ann.page.input_value("#note-text") == "to be continued" and stored(folder) == {}
 
 
 def test_after_all_rows_were_skipped_the_page_does_not_say_decided(review):
@@ -105,10 +83,8 @@ def test_on_a_phone_the_next_row_begins_at_its_top_and_the_back_button_shows_the
     ann.page.click(".class.first")
     ann.see("#issue", f"Row {second}:")
     until(ann.page, "window.scrollY === 0")
-    assert (
-        is_inside(ann.page, "#detail-title")
-        and ann.page.evaluate("document.activeElement.id") == "detail-title"
-    )
+    focus = ann.page.evaluate("document.activeElement.id")
+    assert is_inside(ann.page, "#detail-title") and focus == "detail-title"
     ann.page.go_back()
     ann.page.wait_for_selector("#lines", state="visible")
     assert not ann.page.is_visible("#issue")
@@ -145,17 +121,11 @@ def test_on_a_small_screen_the_row_has_room(review):
 def long_names(tmp_path_factory):
     """The folder of a run whose classes and columns have long names."""
     rows, _ = make_rows(300)
-    kinds = {
-        "yes": "the customer " + "very " * 12 + "late with payments",
-        "no": "nothing " * 12 + "to report",
-    }
-    renamed = [
-        {("a_name_without_a_break_" * 4 if name == "size" else name): value for name, value in row.items()}
-        for row in rows
-    ]
-    for row in renamed:
-        row["default"] = kinds[row["default"]]
-    table = write(tmp_path_factory.mktemp("long") / "loans.csv", renamed)
+    kinds = {"yes": "the customer " + "very " * 12 + "late", "no": "nothing " * 12 + "to report"}
+    for row in rows:
+        row["a_name_without_a_break_" * 4] = row.pop("size")
+        row["default"] = f"{kinds[row['default']]} {row['colour']} {row['who']}"  # twelve classes
+    table = write(tmp_path_factory.mktemp("long") / "loans.csv", rows)
     return do_job(str(table), Options(label="default", n_estimators=100), n_jobs=1).folder
 
 
@@ -179,5 +149,44 @@ def test_long_names_never_hide_the_suggestion_or_a_value(browser, long_names, wi
             "return name.right > line.querySelector('td').getBoundingClientRect().x + 1 }).length"
         )
         assert over == 0 and ann.page.locator(".compare tbody tr").count() > 3
+        ann.press("l")
+        ann.page.wait_for_selector("#label-dialog[open]")
+        assert ann.list_faults() == []
         ann.check()
         ann.context.close()
+
+
+@pytest.mark.parametrize(
+    "screen", [dict(width=1280), dict(width=800, height=600, scheme="dark"), PHONE | {"scheme": "dark"}]
+)
+def test_no_rule_of_axe_is_broken_in_any_state_of_the_page(review, screen):
+    ann = review(**screen)
+    assert ann.list_faults() == []  # the list
+    ann.page.click("#lines button")
+    ann.page.wait_for_selector("#detail-title")
+    assert ann.list_faults() == []  # a row
+    ann.page.keyboard.press("n")
+    ann.page.keyboard.type("a note")
+    assert ann.list_faults() == []
+    ann.page.keyboard.press("Enter")
+    ann.page.route("**/api/state?*", lambda route: route.abort())
+    ann.see("#lost:not([hidden])", "The server is not responding.")
+    assert ann.list_faults() == []
+    ann.page.unroute("**/api/state?*")
+    ann.page.wait_for_selector("#lost", state="hidden")
+    ann.forget("ERR_FAILED")
+    ann.page.keyboard.press("?")
+    assert ann.list_faults() == []
+    ann.close_dialog()
+    if screen["width"] == 390:
+        ann.go_back()
+    ann.page.goto(f"{ann.address}#")
+    ann.see("#shown", "open rows")
+    ann.page.click("#all summary")
+    assert ann.list_faults() == []
+    ann.page.click("[data-all=drop]")
+    assert ann.list_faults() == []
+    ann.page.click("#all-yes")
+    ann.see("#nothing", "rows are decided")
+    until(ann.page, "document.body.classList.contains('empty')")
+    assert ann.list_faults() == []
