@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 
 import pytest
 from hypothesis import example, given
@@ -104,7 +105,9 @@ def test_any_history_leads_to_what_a_plain_replay_says(tmp_path_factory, steps):
     assert len(again.history) == len(acts)
 
 
-def test_history_cannot_be_changed(book):
+def test_the_file_is_safe_to_share_and_its_history_cannot_be_changed(book):
+    assert book.file.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert book.file.connection.execute("PRAGMA synchronous").fetchone() == (2,)  # full
     book.decide([(1, "accept", "yes")], who="Ann")
     for statement in ("DELETE FROM decisions", "UPDATE acts SET who = 'Eve'", "DELETE FROM acts"):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):
@@ -130,11 +133,14 @@ def test_redo_decides_again_what_was_undone_until_something_new_is_decided(book)
 
 
 def test_redo_never_replaces_what_others_decided_before_the_undo(book):
-    book.decide_many([Act([(1, "accept", "yes")], "Ann"), Act([(1, "keep", "no")], "Bob")])
+    both = [Act([(1, "accept", "yes")], "Ann"), Act([(1, "keep", "no")], "Bob")]
+    assert book.decide_many(both) == [1, 2]
     book.undo(who="Ann")
     with pytest.raises(Conflict):
         book.redo(who="Ann")
     assert book.current[1].label == "no"
+    book.undo(who="Bob")  # of several acts in one commit, each can be undone alone
+    assert book.current == {}
 
 
 def test_redo_never_replaces_what_others_decided_since_the_undo(book):
@@ -160,23 +166,22 @@ def test_a_note_is_text_that_is_not_too_long(book, note):
     assert book.history == [] and len(str(caught.value)) < 300
 
 
+def forge(path, *statements):
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+EVE = "INSERT INTO acts (who, at) VALUES ('Eve', '')"
+
+
 def test_a_forged_note_or_a_label_of_a_row_that_is_left_out_is_refused(tmp_path):
     for number, line in enumerate(("'accept', '\"a\"', '" + "x" * 3000 + "'", "'drop', '\"a\"', NULL")):
         path = tmp_path / f"{number}.sqlite"
         Book(path).close()
-        with sqlite3.connect(path) as connection:
-            connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
-            connection.execute(f"INSERT INTO decisions VALUES (1, 2, {line})")
-        connection.close()
+        forge(path, EVE, f"INSERT INTO decisions VALUES (1, 2, {line})")
         with pytest.raises(BrokenFile, match="or it is damaged"):
             Book(path)
-
-
-def test_a_note_is_not_a_reason_to_ask_and_not_a_reason_to_forget(book):
-    book.decide([(1, "accept", "yes")], who="Bob")
-    act = Act([(1, "accept", "yes", "looked twice")], "Ann", seen=0)
-    assert book.decide_many([act, act]) == [2, 2]
-    assert book.current[1].note == "looked twice" and len(book.history) == 2
 
 
 def test_two_processes_see_each_other(book):
@@ -190,6 +195,8 @@ def test_two_processes_see_each_other(book):
     other.undo(who="Bob")
     book.refresh()
     assert book.current[1].who == "Ann" and 2 not in book.current
+    (answer,) = book.decide_many([Act([(1, "keep", "no"), (2, "keep", "no")], "Bob", seen=0)])
+    assert isinstance(answer, Conflict) and 2 not in book.current
 
 
 def test_many_threads_lose_nothing(book):
@@ -206,12 +213,6 @@ def test_many_threads_lose_nothing(book):
         thread.join()
     book.refresh()
     assert len(book.current) == 100 and len(book.history) == 100
-
-
-def test_several_acts_in_one_commit_stay_several(book):
-    assert book.decide_many([Act([(1, "accept", "a")], "Ann"), Act([(1, "keep", "b")], "Bob")]) == [1, 2]
-    book.undo(who="Bob")
-    assert book.current[1].label == "a"
 
 
 @pytest.mark.slow
@@ -241,42 +242,26 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(run, is_old):
         book.close()
 
 
-@pytest.mark.parametrize("damage", ["text", "schema", "trigger", "version", "label", "folder"])
-def test_a_tampered_file_is_refused_in_a_sentence(tmp_path, damage):
-    path = tmp_path / "d.sqlite"
-    book = Book(path)
+@pytest.mark.parametrize(
+    "damage", ["CREATE TABLE more (a)", "DROP TRIGGER acts_stay", "PRAGMA user_version = 99"]
+)
+def test_a_tampered_file_is_refused_in_a_sentence(book, damage):
     book.decide([(1, "accept", "yes")], who="Ann")
     book.close()
-    if damage == "text":
-        path.write_bytes(b"hello, world" * 100)
-    elif damage == "folder":
-        path.unlink()
-        path.mkdir()
-    else:
-        statements = {
-            "schema": "CREATE TABLE more (a)",
-            "trigger": "DROP TRIGGER acts_stay",
-            "version": "PRAGMA user_version = 99",
-            "label": "INSERT INTO decisions VALUES (1, 2, 'accept', 'no JSON', NULL)",
-        }
-        with sqlite3.connect(path) as connection:
-            connection.execute(statements[damage])
-        connection.close()
-    words = "cannot be written or read" if damage == "folder" else "or it is damaged"
-    with pytest.raises(TableError, match=words):
-        Book(path)
+    forge(book.file.path, damage)
+    with pytest.raises(TableError, match="or it is damaged"):
+        Book(book.file.path)
+
+
+def test_a_folder_where_the_file_should_be_is_refused(tmp_path):
+    with pytest.raises(TableError, match="cannot be written or read"):
+        Book(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["", "   ", None, 3, "x" * 61, "a\nb", "a\x00"])
 def test_a_name_is_a_short_line(name):
     with pytest.raises(TableError, match="A name must have"):
         check_name(name)
-
-
-def test_the_file_is_safe_to_share(book):
-    assert book.file.connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert book.file.connection.execute("PRAGMA synchronous").fetchone() == (2,)  # full
-    assert os.path.exists(book.file.path)
 
 
 @pytest.fixture
@@ -395,27 +380,16 @@ def test_a_full_disk_is_reported_and_what_was_stored_before_stays(run):
     assert set(book.current) == {1, 2}
 
 
-def test_a_file_of_another_run_is_refused(run, tmp_path):
-    open_book(run).close()
-    (tmp_path / "b.subsvms").mkdir()
-    (tmp_path / "b.subsvms" / "run.json").write_text('{"other": 1}')
-    shutil.copy(run.with_name("decisions.sqlite"), tmp_path / "b.subsvms")
-    with pytest.raises(BrokenFile, match="about another run than the one in its folder"):
-        open_book(tmp_path / "b.subsvms" / "run.json")
-
-
 def make_old_file(path, *lines, run, version=BEFORE):
     """Write a file as version 0.1.0 did."""
-    connection = sqlite3.connect(path)
-    for statement in answers_file.SCHEMAS[BEFORE]:
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {version}")
-    connection.execute("INSERT INTO run VALUES (1, ?)", (digest_file(run),))
-    connection.execute(f"PRAGMA application_id = {answers_file.APPLICATION}")
-    connection.execute("INSERT INTO acts (who, at) VALUES ('Ann', '2026-01-01T00:00:00.000+00:00')")
-    connection.executemany("INSERT INTO decisions VALUES (1, ?, ?, ?, NULL)", lines)
-    connection.commit()
-    connection.close()
+    forge(
+        path, *answers_file.SCHEMAS[BEFORE], f"PRAGMA user_version = {version}",
+        f"PRAGMA application_id = {answers_file.APPLICATION}",
+        f"INSERT INTO run VALUES (1, '{digest_file(run)}')",
+        "INSERT INTO acts (who, at) VALUES ('Ann', '2026-01-01T00:00:00.000+00:00')",
+    )  # fmt: skip
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executemany("INSERT INTO decisions VALUES (1, ?, ?, ?, NULL)", lines)
 
 
 def test_a_file_of_version_0_1_0_gets_audits_when_it_is_opened(run):
@@ -430,18 +404,19 @@ def test_a_file_of_version_0_1_0_gets_audits_when_it_is_opened(run):
     books[0].refresh()
     assert books[0].begun == books[1].begun == {"audit": {"seed": 3}}
     assert books[0].given_labels == books[1].given_labels == {1: "yes", 2: None}
-    test_history_cannot_be_changed(books[1])
+    test_the_file_is_safe_to_share_and_its_history_cannot_be_changed(books[1])
 
 
-def test_a_file_of_version_0_1_0_about_another_run_is_left_alone(run):
+@pytest.mark.parametrize("is_old", [False, True], ids=["new", "of version 0.1.0"])
+def test_a_file_about_another_run_is_left_alone(run, is_old):
     path = run.with_name("decisions.sqlite")
-    make_old_file(path, (1, "accept", '"yes"'), run=run)
+    make_old_file(path, (1, "accept", '"yes"'), run=run) if is_old else open_book(run).close()
     run.write_text('{"other": 1}')
-    with pytest.raises(BrokenFile, match="about another run"):
+    with pytest.raises(BrokenFile, match="about another run than the one in its folder"):
         open_book(run)
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (BEFORE,)
-    connection.close()
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("PRAGMA user_version").fetchone()
+    assert found == (BEFORE if is_old else FORMAT,)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -498,25 +473,16 @@ def test_an_answer_that_somebody_changed_is_noticed(run, table, change):
     with book.changing() as connection:
         book.answer(connection, "audit", [Answer(4, "yes", "Ann", "2026-01-01")])
     book.close()
-    with sqlite3.connect(run.with_name("decisions.sqlite")) as connection:
-        (kept,) = connection.execute(
-            "SELECT sql FROM sqlite_master WHERE name = ?", (f"{table}_stay",)
-        ).fetchone()
-        connection.execute(f"DROP TRIGGER {table}_stay")
-        connection.execute(f"UPDATE {table} SET {change}")
-        connection.execute(kept)
-    connection.close()
+    (kept,) = [one for one in answers_file.SCHEMAS[FORMAT] if f" {table}_stay " in one]
+    forge(book.file.path, f"DROP TRIGGER {table}_stay", f"UPDATE {table} SET {change}", kept)
     with pytest.raises(BrokenFile, match="damaged .somebody changed an answer.*: restore it"):
         open_book(run)
 
 
 def test_an_answer_in_an_audit_that_nobody_began_is_noticed(run):
     open_book(run).close()
-    with sqlite3.connect(run.with_name("decisions.sqlite")) as connection:
-        connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
-        forged = (1, "audit", 4, '"yes"', seal("", 4, '"yes"', "Eve", ""))
-        connection.execute("INSERT INTO answers VALUES (?, ?, ?, ?, ?)", forged)
-    connection.close()
+    forged = (1, "audit", 4, '"yes"', seal("", 4, '"yes"', "Eve", ""))
+    forge(run.with_name("decisions.sqlite"), EVE, f"INSERT INTO answers VALUES {forged}")
     with pytest.raises(BrokenFile, match="somebody changed an answer"):
         open_book(run)
 
@@ -524,46 +490,30 @@ def test_an_answer_in_an_audit_that_nobody_began_is_noticed(run):
 LABELS = ['"zzz"', '["yes"]', '{"yes": 1}', "1", "true", "null", json.dumps("x" * 10**6), "[" * 10**5, "NaN"]
 
 
-@pytest.mark.parametrize("text", LABELS, ids=range(len(LABELS)))
-def test_a_label_that_is_not_a_class_of_the_run_is_refused(run, text):
-    make_old_file(run.with_name("decisions.sqlite"), (1, "label", text), run=run)
-    with pytest.raises(BrokenFile, match="row 1 has .*restore it") as caught:
-        open_book(run, rows=range(1, 9), labels=["yes", "no"])
+KNOWN = {"rows": range(1, 9), "labels": ["yes", "no"]}
+REFUSED = [(1, text, KNOWN, "row 1 has .*restore it") for text in LABELS]
+REFUSED += [(1, text, {}, "or it is damaged") for text in ('["yes"]', "[" * 10**5, "no JSON", None)]
+REFUSED += [(1, "true", {"labels": [0, 1]}, "not a class"), (9, '"yes"', KNOWN, "row 9 is not an issue")]
+
+
+@pytest.mark.parametrize("row, text, known, sentence", REFUSED, ids=range(len(REFUSED)))
+def test_a_label_or_a_row_that_is_not_of_the_run_is_refused(run, row, text, known, sentence):
+    make_old_file(run.with_name("decisions.sqlite"), (row, "label", text), run=run)
+    with pytest.raises(BrokenFile, match=sentence) as caught:
+        open_book(run, **known)
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize("text", ['["yes"]', '{"yes": 1}', "[" * 10**5, "no JSON", None])
-def test_without_known_classes_a_label_is_still_text_or_a_number(run, text):
-    make_old_file(run.with_name("decisions.sqlite"), (1, "label", text), run=run)
-    with pytest.raises(BrokenFile, match="or it is damaged"):
-        open_book(run)
-
-
-def test_whole_numbers_and_booleans_are_different_labels(run):
-    make_old_file(run.with_name("decisions.sqlite"), (1, "label", "true"), run=run)
-    with pytest.raises(BrokenFile, match="not a class"):
-        open_book(run, labels=[0, 1])
-
-
-def test_a_row_that_is_not_an_issue_is_refused(run):
-    make_old_file(run.with_name("decisions.sqlite"), (9, "label", '"yes"'), run=run)
-    with pytest.raises(BrokenFile, match="row 9 is not an issue"):
-        open_book(run, rows=range(1, 9), labels=["yes", "no"])
-
-
 def test_what_a_stranger_adds_while_the_file_is_open_is_refused_each_time(run):
-    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
-    with sqlite3.connect(book.file.path) as connection:
-        connection.execute("INSERT INTO acts (who, at) VALUES ('Eve', '')")
-        connection.execute("INSERT INTO decisions VALUES (1, 1, 'label', '[]', NULL)")
-    connection.close()
+    book = open_book(run, **KNOWN)
+    forge(book.file.path, EVE, "INSERT INTO decisions VALUES (1, 1, 'label', '[]', NULL)")
     for _ in range(2):
         with pytest.raises(BrokenFile, match="not a class"):
             book.decide([(2, "label", "no")], who="Ann")
 
 
 def test_nothing_is_stored_that_could_not_be_read_again(run):
-    book = open_book(run, rows=range(1, 9), labels=["yes", "no"])
+    book = open_book(run, **KNOWN)
     for line in ((1, "label", "maybe"), (9, "label", "yes"), (1, "accept", None)):
         with pytest.raises(ValueError):
             book.decide([line], who="Ann")
@@ -667,13 +617,6 @@ def test_of_two_who_decide_differently_the_second_is_asked(book):
     assert book.current[1].who == "Bob"
 
 
-def test_people_in_other_processes_are_asked_too(book):
-    other = Book(book.file.path)
-    other.decide([(1, "accept", "yes")], who="Ann")
-    (answer,) = book.decide_many([Act([(1, "keep", "no"), (2, "keep", "no")], "Bob", seen=0)])
-    assert isinstance(answer, Conflict) and 2 not in book.current
-
-
 def test_nobody_is_asked_about_the_same_decision_a_skipped_row_or_what_was_taken_back(book):
     book.decide([(1, "accept", "yes"), (2, "skip", None), (3, "keep", "no")], who="Ann")
     book.decide([(3, "accept", "yes")], who="Ann")
@@ -685,9 +628,11 @@ def test_nobody_is_asked_about_the_same_decision_a_skipped_row_or_what_was_taken
 
 
 def test_a_request_that_is_sent_again_is_stored_once(book):
-    act = Act([(1, "accept", "yes"), (2, "skip", None)], "Ann", seen=0)
+    act = Act([(1, "accept", "yes"), (2, "skip", None)], "Bob", seen=0)
     assert book.decide_many([act, act]) == [1, 1] and book.decide_many([act]) == [1]
-    assert len(book.history) == 1
+    noted = Act([(1, "accept", "yes", "looked twice")], "Ann", seen=0)  # no reason to ask or to forget
+    assert book.decide_many([noted, noted]) == [2, 2]
+    assert book.current[1].note == "looked twice" and len(book.history) == 2
 
 
 def test_who_keeps_the_decisions_of_others_decides_only_the_other_rows(book):
