@@ -322,7 +322,7 @@ def test_an_unfinished_folder_is_emptied_only_of_what_a_run_wrote(tmp_path):
     place, unfinished = tmp_path / "a", tmp_path / f"a{UNFINISHED}"
     begin(place, {"seed": 1})
     (unfinished / "corrected/notes.txt").write_text("precious")
-    with pytest.raises(TableError, match="'corrected/notes.txt'"), resume_folder(place, {}, force=True):
+    with pytest.raises(TableError, match="holds other files .'corrected/notes.txt'"), resume_folder(place, {}, force=True):
         pass
     assert names(unfinished) == [
         PLAN, "corrected", "corrected/notes.txt", "corrected/part-000000.parquet"
