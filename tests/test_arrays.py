@@ -50,6 +50,11 @@ def test_results_have_the_library_and_the_device_of_the_table(strict, dispatchin
         found = getattr(model, name)(tensor)
         assert isinstance(found, type(tensor)) and found.device == device
         assert_as_numpy(found.to_device(strict.Device("CPU_DEVICE")), getattr(model, name)(X))
+    with sklearn.config_context(array_api_dispatch=False):
+        assert isinstance(model.predict(strict.asarray(X)), np.ndarray)
+    X[3, 1] = np.nan
+    with pytest.raises(InputError, match="row 3, column 1 holds NaN"):
+        model.predict(strict.asarray(X))
 
 
 def test_a_fit_and_a_correction_take_tensors_and_labels_of_text_stay_with_numpy(strict, dispatching):
@@ -62,22 +67,6 @@ def test_a_fit_and_a_correction_take_tensors_and_labels_of_text_stay_with_numpy(
     assert_as_numpy(corrected.labels, correct_labels(X, y, **options).labels)
     named = fit(X, np.array(["no", "yes"])[y]).predict(strict.asarray(X))
     assert isinstance(named, np.ndarray) and set(named) <= {"no", "yes"}
-
-
-def test_a_tensor_that_is_not_finite_is_the_same_error(strict, dispatching):
-    X, y = make_table()
-    model = fit(X, y)
-    X[3, 1] = np.nan
-    with pytest.raises(InputError, match="row 3, column 1 holds NaN"):
-        model.predict(strict.asarray(X))
-
-
-def test_without_dispatch_nothing_changes(strict):
-    X, y = make_table()
-    model = fit(X, y)
-    found = model.predict(strict.asarray(X))
-    assert isinstance(found, np.ndarray)
-    assert_as_numpy(found, model.predict(X))
 
 
 @pytest.mark.skipif(COMPILER is None, reason="needs g++")
@@ -103,30 +92,18 @@ def test_a_table_on_the_gpu_that_votes_stays_there(strict, dispatching, monkeypa
     assert gpu.most_fetched == CHECKED < len(X)
 
 
-@pytest.mark.parametrize("where", ["cpu", "cuda"])
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_tensors_of_torch(dispatching, where, device):
-    torch = pytest.importorskip("torch")
+@pytest.mark.parametrize("library, where", [("torch", "cpu"), ("torch", "cuda"), ("cupy", "cuda")])
+@pytest.mark.parametrize("device", ["cpu", "cuda", "auto"])
+def test_tensors_of_torch_and_cupy(dispatching, library, where, device):
+    arrays = pytest.importorskip(library)
     if "cuda" in (where, device) and not count_gpus():
         pytest.skip("needs a GPU")
     X, y = make_table(3)
     model, expected = fit(X, y, device=device), fit(X, y)
-    tensor = torch.asarray(X, device=where)
+    tensor = arrays.asarray(X, device=where) if library == "torch" else arrays.asarray(X)
     for name in METHODS:
         found = getattr(model, name)(tensor)
-        assert isinstance(found, torch.Tensor) and found.device == tensor.device
-        assert_as_numpy(found.cpu(), getattr(expected, name)(X))
-
-
-@pytest.mark.skipif(not count_gpus(), reason="needs a GPU")
-@pytest.mark.parametrize("device", ["cpu", "cuda", "auto"])
-def test_arrays_of_cupy(dispatching, device):
-    cupy = pytest.importorskip("cupy")
-    X, y = make_table(3)
-    model, expected = fit(X, y, device=device), fit(X, y)
-    for name in METHODS:
-        found = getattr(model, name)(cupy.asarray(X))
-        assert isinstance(found, cupy.ndarray)
-        assert_as_numpy(found.get(), getattr(expected, name)(X))
-    named = fit(X, np.array(["a", "b", "c"])[y], device=device).predict(cupy.asarray(X))
+        assert type(found) is type(tensor) and found.device == tensor.device
+        assert_as_numpy(found.cpu() if library == "torch" else found.get(), getattr(expected, name)(X))
+    named = fit(X, np.array(["a", "b", "c"])[y], device=device).predict(tensor)
     assert isinstance(named, np.ndarray)

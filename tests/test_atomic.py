@@ -72,18 +72,11 @@ def test_a_file_that_another_process_is_about_to_remove_is_not_used(tmp_path, mo
     assert os.listdir(tmp_path) == ["a"]
 
 
-@pytest.mark.parametrize(
-    "code, message, words",
-    [
-        (
-            errno.ENOENT,
-            "Failed to open 't.parquet'",
-            "Failed to open 't.parquet': check its name and folder.",
-        ),
-        (errno.EIO, os.strerror(errno.EIO), "A file or standard output could not be used"),
-        (errno.ENOSPC, "Error writing bytes to file", "'out' could not be written (No space left on device)"),
-    ],
-)
+@pytest.mark.parametrize("code, message, words", [
+    (errno.ENOENT, "Failed to open 't.parquet'", "Failed to open 't.parquet': check its name and folder."),
+    (errno.EIO, os.strerror(errno.EIO), "A file or standard output could not be used"),
+    (errno.ENOSPC, "Error writing bytes to file", "'out' could not be written (No space left on device)"),
+])  # fmt: skip
 def test_an_error_that_names_no_file_is_blamed_on_the_place_only_if_it_must_be(code, message, words):
     with pytest.raises(TableError) as caught, explaining(_atomic.Path("out")):
         raise OSError(code, message)

@@ -80,14 +80,10 @@ def crash():
     raise RuntimeError("no\nmore")
 
 
-@pytest.mark.parametrize(
-    "function, args, expected",
-    [
-        (abs, (-2,), (child.DONE, 2, "")),
-        (crash, (), (child.FAILED, None, "RuntimeError: no")),
-        (os._exit, (3,), (child.FAILED, None, "the process ended with 3")),
-        (time.sleep, (60,), (child.TOO_SLOW, None, "more than 1 s")),
-    ],
-)
+@pytest.mark.parametrize("function, args, expected", [
+    (abs, (-2,), (child.DONE, 2, "")), (crash, (), (child.FAILED, None, "RuntimeError: no")),
+    (os._exit, (3,), (child.FAILED, None, "the process ended with 3")),
+    (time.sleep, (60,), (child.TOO_SLOW, None, "more than 1 s")),
+])  # fmt: skip
 def test_a_call_has_one_outcome_whatever_happens_to_its_process(function, args, expected):
     assert child.call(function, *args, limit=1 if function is time.sleep else 60) == expected

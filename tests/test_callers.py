@@ -73,9 +73,8 @@ MOVED = [
 
 @pytest.mark.parametrize(("package", "name", "home"), MOVED)
 def test_names_that_are_private_now_are_found_with_a_warning_that_says_where(package, name, home):
-    with pytest.warns(
-        FutureWarning, match=rf"{name} is no longer public; it is in {package}\.{home},"
-    ) as caught:
+    words = rf"{name} is no longer public; it is in {package}\.{home},"
+    with pytest.warns(FutureWarning, match=words) as caught:
         thing = getattr(importlib.import_module(package), name)
     assert thing is getattr(importlib.import_module(f"{package}.{home}"), name)
     assert {one.filename for one in caught} == {__file__}
@@ -103,8 +102,5 @@ def test_an_old_name_of_a_parameter_or_attribute_is_taken_with_a_warning():
         assert Level(certainty=0.9).certainty == Level(level=0.9).level == 0.9
     assert [one.filename for one in caught] == [__file__, __file__]
     assert list(inspect.signature(Level).parameters) == ["level"]
-
-
-def test_an_old_and_a_new_name_of_one_parameter_are_refused():
     with pytest.raises(TypeError, match="certainty is the old name of level: give one of them"):
         renamed(certainty="level")(lambda level: level)(certainty=0.9, level=0.8)

@@ -11,12 +11,7 @@ def test_class_sizes_and_margin_are_as_requested(d, beta):
     X, y = make_separable_gaussians(1000, d, beta=beta, random_state=0)
     assert X.shape == (1000, d) and y.sum() == 1000 * beta
     assert X[y == 1, 0].min() >= 0.2 and X[y == 0, 0].max() <= -0.2
-
-
-@pytest.mark.parametrize("n", [3, 12])
-def test_an_odd_row_goes_to_the_larger_class(n):
-    _, y = make_separable_gaussians(n, beta=0.5, random_state=0)
-    assert y.sum() == n // 2
+    assert make_separable_gaussians(3, d, random_state=0)[1].sum() == 1  # the larger class gets the odd row
 
 
 def test_the_gaussians_are_those_of_the_paper():
@@ -36,16 +31,13 @@ def test_the_same_seed_makes_the_same_rows():
     assert np.any(one != third)
 
 
-@pytest.mark.parametrize(
-    "bad, message",
-    [
-        (dict(beta=0.0), "beta must be more than 0 and at most 0.5"),
-        (dict(beta=0.6), "beta must be more than 0"),
-        (dict(margin=1.0), "margin must be at least 0 and less than 1"),
-        (dict(n_samples=1), "n_samples must be a whole number, at least 2"),
-        (dict(n_features=0), "n_features must be a whole number"),
-    ],
-)
+@pytest.mark.parametrize("bad, message", [
+    (dict(beta=0.0), "beta must be more than 0 and at most 0.5"),
+    (dict(beta=0.6), "beta must be more than 0"),
+    (dict(margin=1.0), "margin must be at least 0 and less than 1"),
+    (dict(n_samples=1), "n_samples must be a whole number, at least 2"),
+    (dict(n_features=0), "n_features must be a whole number"),
+])  # fmt: skip
 def test_values_out_of_range_are_refused(bad, message):
     with pytest.raises(ValueError, match=message):
         make_separable_gaussians(**bad)

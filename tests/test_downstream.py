@@ -9,7 +9,6 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 from benchmarks.peers import downstream, page, scores
-from benchmarks.peers.methods import take_margins
 
 ROOT = Path(__file__).parents[1]
 
@@ -72,9 +71,8 @@ def test_data_oob_agrees_with_scikit_learns_out_of_bag_probabilities():
     forest = RandomForestClassifier(60, random_state=0, oob_score=True).fit(X, given)
     expected = forest.oob_decision_function_[np.arange(len(given)), given]
     np.testing.assert_allclose(scores.score_out_of_bag(forest, X, given), expected)
-    whole = RandomForestClassifier(3, bootstrap=False, random_state=0).fit(
-        X, given
-    )  # every tree saw every row
+    whole = RandomForestClassifier(3, bootstrap=False, random_state=0)  # every tree sees every row
+    whole.fit(X, given)
     assert (scores.score_out_of_bag(whole, X, given) == 0.5).all()
 
 
@@ -82,12 +80,6 @@ def test_data_oob_agrees_with_scikit_learns_out_of_bag_probabilities():
 def test_a_score_ranks_wrong_labels_first(name):
     X, y, given = make_noisy(3)
     assert downstream.rank(given != y, scores.SCORES[name](X, given, 0))["auc"] > 0.75
-
-
-def test_margins_are_own_minus_largest_other():
-    values = np.array([[1.0, 3.0, 2.0], [0.0, 5.0, 7.0]])
-    assert take_margins(values, np.array([1, 0])).tolist() == [1.0, -7.0]
-    assert take_margins(np.array([[2.0], [3.0]]), np.array([0, 1])).tolist() == [-2.0, 3.0]
 
 
 def test_each_action_does_what_its_name_says(monkeypatch):

@@ -32,10 +32,7 @@ LABELS = {
     "two columns": (np.stack([Y, Y], axis=1), "1d array, got an array of shape .*: give one label for each"),
     "a number": (3, "give one label for each row"),
     "a sparse column": (sparse.csr_array(Y[:, None]), "Sparse data .*give one label for each row"),
-    "half of a surrogate pair": (
-        np.array(["a", "\ud800"], dtype=object)[Y],
-        "contains an unpaired surrogate",
-    ),
+    "half of a surrogate pair": (np.array(["a", "\ud800"], dtype=object)[Y], "contains an unpaired surr"),
 }
 
 
@@ -102,14 +99,13 @@ def test_verified_labels_become_class_numbers():
     classes = np.array(["no", "yes"])
     assert check_verified(None, classes, 2).tolist() == [-1, -1]
     assert check_verified(["yes", None, np.nan, "no"], classes, 4).tolist() == [1, -1, -1, 0]
-    with pytest.raises(ValueError, match="one entry for each of the 3 rows; got 1"):
-        check_verified(["yes"], classes, 3)
-    with pytest.raises(ValueError, match="label of row 1 must be one of 'no', 'yes'; got 'maybe'"):
-        check_verified(["yes", "maybe"], classes, 2)
-    with pytest.raises(ValueError, match=r"of row 0 must be one of .*; got \['no'\]"):
-        check_verified([["no"], None], classes, 2)
-    for verified in (3, np.zeros((2, 2)), sparse.csr_array((2, 2))):
-        with pytest.raises(ValueError, match="each of the 2 rows, in one dimension"):
+    for verified, message in (
+        (["yes"], "one entry for each of the 2 rows; got 1"),
+        (["yes", "maybe"], "label of row 1 must be one of 'no', 'yes'; got 'maybe'"),
+        ([["no"], None], r"of row 0 must be one of .*; got \['no'\]"),
+        *((one, "each of the 2 rows, in one dimension") for one in (3, np.eye(2), sparse.eye_array(2))),
+    ):
+        with pytest.raises(ValueError, match=message):
             check_verified(verified, classes, 2)
     pd = pytest.importorskip("pandas")
     assert check_verified(pd.Series([None, "no"], dtype="string"), classes, 2).tolist() == [-1, 0]
@@ -124,11 +120,9 @@ def test_labels_of_different_types_are_different_classes():
     assert (True in numbers, True in booleans, 1 in booleans, [1] in numbers) == (False, True, False, False)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [["b", "a\0", None, "a"], [2**63, 1, None], [True, None, False], [-0.5, 2.0], [3, None]],
-    ids=str,
-)
+@pytest.mark.parametrize("labels", [
+    ["b", "a\0", None, "a"], [2**63, 1, None], [True, None, False], [-0.5, 2.0], [3, None],
+], ids=str)  # fmt: skip
 def test_labels_come_back_from_their_numbers(labels):
     classes, numbers = Classes.learn(labels)
     assert len(classes) == len(set(labels) - {None}) and classes.labels == sorted(set(labels) - {None})
@@ -147,9 +141,7 @@ def test_a_class_that_is_not_there_is_refused_with_a_guess():
     assert classes.find("gentoo") == classes.find_text("gentoo") == 1
     with pytest.raises(InputError, match="one of 'chinstrap', 'gentoo'; got 'Gento'; did you mean 'gentoo'"):
         classes.find("Gento")
-    with pytest.raises(
-        InputError, match="^An answer must be one of 0, 1, or nothing; got '1'; did you mean 1"
-    ):
+    with pytest.raises(InputError, match="^An answer must be one of 0, 1, or nothing; got '1'; did you mean"):
         Classes.of([0, 1]).find("1", "An answer", ", or nothing")
     with pytest.raises(InputError, match=r"one of 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, \.\.\.; got \(11,\)\.$"):
         Classes.of(range(11)).find((11,))

@@ -34,8 +34,5 @@ def test_it_is_one_if_all_labels_are_right_and_zero_without_true_positives():
 def test_it_needs_both_classes(y, which):
     with pytest.raises(ValueError, match=f"both classes, but {which} has"):
         skew_insensitive_f_score(y, [0, 1])
-
-
-def test_it_needs_labels_of_the_same_rows():
     with pytest.raises(ValueError, match="inconsistent"):
         skew_insensitive_f_score([0, 1], [0, 1, 1])

@@ -56,16 +56,6 @@ def test_lazy_tables_and_files_give_the_bits_of_the_table(corrector, table, tmp_
         assert corrected.to_pydict() == expected.to_pydict()
 
 
-def test_lazy_tables_without_rows_or_label_are_refused(table):
-    frame = pl.from_arrow(table).lazy()
-    with pytest.raises(InputError, match="at least one batch"):
-        fit_batches(duckdb.sql("select 1 as label where false"), "label")
-    with pytest.raises(TableError, match="no column 'lable'"):
-        fit_batches(frame, "lable")
-    with pytest.raises(TableError, match="There is no file 'none.parquet'"):
-        fit_batches("none.parquet", "label")
-
-
 def test_a_table_a_record_batch_and_no_rows_at_all_get_the_same_columns(corrector, table):
     """Ray's map_batches passes a table."""
     whole = correct_batch(corrector, table, "number")
@@ -120,13 +110,6 @@ def test_labels_of_categories_keep_their_entries(table):
     assert found["label"].chunk(0).dictionary.equals(entries)
 
 
-def test_one_column_is_excluded_by_its_name(corrector, table):
-    table = table.drop_columns([name for name in OPTIONS.exclude if name in table.column_names])
-    one, several = LEARNING | {"exclude": "number"}, LEARNING | {"exclude": ["number"]}
-    found, others = (fit_batches(lambda: [table], "label", **options) for options in (one, several))
-    assert found.features.recipes == others.features.recipes
-
-
 @pytest.mark.parametrize(
     ("batches", "options", "message"),
     [
@@ -135,6 +118,10 @@ def test_one_column_is_excluded_by_its_name(corrector, table):
         (lambda table: lambda: table, {}, "put a single table into a list"),
         (lambda table: lambda: [1], {}, "its first item is int"),
         (lambda table: lambda: [], {}, "at least one batch"),
+        (lambda table: iter(table.to_batches()).__iter__, {}, "can be read only once"),
+        (lambda table: duckdb.sql("select 1 as label where false"), {}, "at least one batch"),
+        (lambda table: pl.from_arrow(table).lazy(), {"label": "lable"}, "no column 'lable'"),
+        (lambda table: "none.parquet", {}, "There is no file 'none.parquet'"),
         (lambda table: lambda: [table, put(table, "x0", pa.array(["a"] * 1500))], {},
          "A batch of the table does not match the first: column 1 is 'x0' of string, not 'x0' of double;"),
         (lambda table: lambda: [table], {"label": "lable"}, "no column 'lable'"),
@@ -148,21 +135,15 @@ def test_batches_that_cannot_be_fitted_are_refused(table, batches, options, mess
         fit_batches(batches(table), **{"label": "label"} | options)
 
 
-def test_an_iterator_that_can_be_read_only_once_is_refused(table):
-    once = iter(table.to_batches())
-    with pytest.raises(InputError, match="can be read only once"):
-        fit_batches(lambda: once, "label")
-
-
 def test_batches_that_cannot_be_corrected_are_refused(corrector, table):
-    with pytest.raises(InputError, match="no column 'nr'"):
-        correct_batch(corrector, table, "nr")
-    with pytest.raises(InputError, match="pyarrow Table or RecordBatch; got DataFrame"):
-        correct_batch(corrector, table.to_pandas())
-    for values, message in ((["a"] * 1500, "of type string"), ([0.5] * 1500, "of type double")):
-        with pytest.raises(InputError, match=f"number of each row in the table, from 0; it is {message}"):
-            correct_batch(corrector, put(table, "number", pa.array(values)), "number")
-    with pytest.raises(InputError, match="'x0' holds text without a number, but the corrector learned"):
-        correct_batch(corrector, put(table, "x0", pa.array(["a", None] * 750)))
-    with pytest.raises(InputError, match="some are missing"):
-        correct_batch(corrector, put(table, "number", pa.array([None, *range(1499)])), "number")
+    text, halves, holes = pa.array(["a", None] * 750), pa.array([0.5] * 1500), pa.array([None, *range(1499)])
+    for batch, number, message in (
+        (table, "nr", "no column 'nr'"),
+        (table.to_pandas(), None, "pyarrow Table or RecordBatch; got DataFrame"),
+        (put(table, "number", text), "number", "of each row in the table, from 0; it is of type string"),
+        (put(table, "number", halves), "number", "it is of type double"),
+        (put(table, "number", holes), "number", "some are missing"),
+        (put(table, "x0", text), None, "'x0' holds text without a number, but the corrector learned"),
+    ):
+        with pytest.raises(InputError, match=message):
+            correct_batch(corrector, batch, number)

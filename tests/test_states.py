@@ -31,22 +31,16 @@ def test_a_state_is_read_as_it_was_written(saved):
     assert read.header == STATE.header
     for key, array in STATE.arrays.items():
         np.testing.assert_array_equal(read.arrays[key], array, strict=True)
+    write_state(STATE, saved.with_name("again"))
+    assert saved.with_name("again").read_bytes() == saved.read_bytes()
 
 
-def test_the_same_state_gives_the_same_bytes(saved, tmp_path):
-    write_state(STATE, tmp_path / "again")
-    assert (tmp_path / "again").read_bytes() == saved.read_bytes()
-
-
-@pytest.mark.parametrize("length", [0, 5, 8, 100, -1])
-def test_a_truncated_file_is_refused(saved, length):
-    saved.write_bytes(saved.read_bytes()[:length])
-    with pytest.raises(InputError, match="is not a model file, or it is damaged"):
-        read_state(saved)
-
-
-def test_every_changed_byte_is_noticed(saved):
+def test_a_truncated_file_is_refused_and_every_changed_byte_is_noticed(saved):
     content = saved.read_bytes()
+    for length in (0, 5, 8, 100, -1):
+        saved.write_bytes(content[:length])
+        with pytest.raises(InputError, match="is not a model file, or it is damaged"):
+            read_state(saved)
     for place in range(8, len(content)):
         changed = bytearray(content)
         changed[place] ^= 1
@@ -88,11 +82,7 @@ def test_another_format_is_refused(saved):
         read_state(saved)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["[" * 100_000, "[]", "no JSON", '{"a": ["\\ud800"]}'],
-    ids=["deep", "a list", "text", "a surrogate"],
-)
+@pytest.mark.parametrize("text", ["[" * 100_000, "[]", "no JSON", '{"a": ["\\ud800"]}'], ids=range(4))
 def test_a_header_that_is_not_a_dictionary_of_text_is_refused(saved, text):
     rewrite(saved, header=text, sha256=digest(text, STATE.arrays))
     with pytest.raises(InputError, match="does not describe a model"):

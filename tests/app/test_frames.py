@@ -80,13 +80,6 @@ def test_a_frame_gets_the_result_of_its_file_to_the_bit(tmp_path, correction, su
     assert run.tally == correction.origin.run.tally and correction.flagged.sum() > 10
 
 
-def test_the_command_line_writes_the_same_labels(tmp_path, correction):
-    FRAME.to_parquet(tmp_path / "loans.parquet", index=False)
-    call("correct", tmp_path / "loans.parquet", "--label", "default", "--quiet")
-    corrected = pd.read_parquet(tmp_path / "loans.subsvms" / "corrected.parquet")
-    assert list(corrected["default"]) == list(correction.labels)
-
-
 @pytest.mark.parametrize("library", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "arrow"])
 def test_every_library_gets_the_same_result(correction, library):
     found = correct_table(library(FRAME), "default", n_jobs=2)
@@ -178,6 +171,7 @@ def test_options_are_those_of_the_command_line(tmp_path):
     kept = pd.read_csv(tmp_path / "loans.subsvms" / "corrected.csv")["id"]
     assert list(kept) == list(FRAME["id"][found.kept]) and len(kept) < len(FRAME)
     assert found.origin.run.groups["colour"]
+    assert "Not used: the column 'colour' groups the rows." in found.origin.run.remarks
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
@@ -217,22 +211,22 @@ def test_the_frame_has_the_carriers_of_the_report(tmp_path, library):
         assert list(carriers[row]) == [names[number - 1] for number in listed["carriers"]]
         np.testing.assert_allclose(list(carried[row]), listed["carried"], atol=1e-4)
     assert np.sum(~pd.isna(flips)) > 10 and "carriers" not in found.to_frame()
+    none = replace(found.judgement, flagged=np.zeros(len(FRAME), dtype=bool))
+    frame = replace(found, judgement=none).to_frame(carriers=True)
+    assert str(frame["flips"].dtype) == "Int64" and all(pd.isna(one) for one in frame["flips"])
+    assert not any(len(one) for one in frame["carriers"])
 
 
-def test_without_a_flagged_label_there_are_no_carriers(correction):
-    none = replace(correction.judgement, flagged=np.zeros(len(FRAME), dtype=bool))
-    frame = replace(correction, judgement=none).to_frame(carriers=True)
-    assert (
-        frame["flips"].dtype == "Int64"
-        and frame["flips"].isna().all()
-        and not frame["carriers"].map(len).any()
-    )
-
-
-def test_where_carriers_cannot_be_found_it_is_said(correction, monkeypatch):
+def test_what_there_is_no_table_for_is_refused(correction, monkeypatch):
     plain = correct_labels(FRAME[["rooms"]], FRAME["default"], random_state=0)
-    with pytest.raises(InputError, match=r"^There is no table to look for carriers in: correct_table keeps"):
-        plain.to_frame(carriers=True)
+    keeps = "correct_table keeps the table that it reads, correct_labels does not."
+    for what, call_it in (
+        ("look for carriers in", lambda: plain.to_frame(carriers=True)),
+        ("report on", lambda: plain.report("x")), ("review", lambda: plain.review("x")),
+    ):  # fmt: skip
+        with pytest.raises(InputError) as error:
+            call_it()
+        assert str(error.value) == f"There is no table to {what}: {keeps}"
     monkeypatch.setattr("subsvms.app.runs.causes.MOST_LABELS", 399)
     with pytest.raises(InputError, match=r"^Carriers are looked for in tables of up to 20,000 labels"):
         correction.to_frame(carriers=True)
@@ -279,31 +273,16 @@ def test_notes_name_columns_that_are_not_used_and_changes_that_were_held_back(tm
     assert page.count("the limit on changes kept") == 1  # in its words, and not again as a note
 
 
-@pytest.mark.parametrize(
-    "options, sentence",
-    [
-        ({"id_column": "idd"}, "id_column names 'idd', which is not a column of 'frame'; did you mean 'id'?"),
-        ({"rule": "vote"}, "rule must be one of posterior, majority; got 'vote'."),
-        ({"max_error_rate": 2}, "max_error_rate must be at least 0 and at most 1; got 2."),
-        ({"n_estimators": 0}, "n_estimators must be a whole number, at least 1; got 0."),
-        ({"subsample_size": "all"}, "subsample_size must be log, log_squared or a whole number; got 'all'."),
-        ({"random_state": -1}, "random_state must be a whole number, at least 0; got -1."),
-        (
-            {"exclude": ["sise"]},
-            "exclude names 'sise', which is not a column of 'frame'; did you mean 'size'?",
-        ),
-        ({"verified": ["no"]}, f"verified must have one entry for each of the {len(FRAME)} rows; got 1."),
-        (
-            {"features": np.zeros((3, 2))},
-            f"The features in 'features' have 3 rows, but the table has {len(FRAME)}: give one row for each "
-            "row of the table, in the same order.",
-        ),
-        (
-            {"features": np.zeros((len(FRAME), 2)), "only": ["size"]},
-            "The features in 'features' replace all columns: leave out exclude, only and keep.",
-        ),
-    ],
-)
+@pytest.mark.parametrize("options, sentence", [
+    ({"id_column": "idd"}, "id_column names 'idd', which is not a column of 'frame'; did you mean 'id'?"),
+    ({"rule": "vote"}, "rule must be one of posterior, majority; got 'vote'."),
+    ({"exclude": ["sise"]}, "exclude names 'sise', which is not a column of 'frame'; did you mean 'size'?"),
+    ({"verified": ["no"]}, f"verified must have one entry for each of the {len(FRAME)} rows; got 1."),
+    ({"features": np.zeros((3, 2))}, f"The features in 'features' have 3 rows, but the table has {len(FRAME)}"
+     ": give one row for each row of the table, in the same order."),
+    ({"features": np.zeros((len(FRAME), 2)), "only": ["size"]},
+     "The features in 'features' replace all columns: leave out exclude, only and keep."),
+])  # fmt: skip
 def test_mistakes_are_sentences_that_name_parameters(options, sentence):
     with pytest.raises(InputError) as error:
         correct_table(FRAME, "default", **options)
@@ -322,7 +301,7 @@ def test_a_notebook_shows_the_values_of_the_worst_rows(correction):
 
 
 def test_the_report_is_a_page_of_its_own(tmp_path, correction):
-    path = correction.report(tmp_path / "page.html")
+    path = pickle.loads(pickle.dumps(correction)).report(tmp_path / "page.html")  # in another process
     page = path.read_text()
     assert path == tmp_path / "page.html" and [one.name for one in tmp_path.iterdir()] == ["page.html"]
     n = correction.flagged.sum()
@@ -332,23 +311,6 @@ def test_the_report_is_a_page_of_its_own(tmp_path, correction):
     correction.report(path)  # again: a notebook is run from the top
     with pytest.raises(InputError, match="is a folder"):
         correction.report(tmp_path)
-
-
-def test_what_was_read_outlives_a_pickle(tmp_path, correction):
-    again = pickle.loads(pickle.dumps(correction))
-    assert again.report(tmp_path / "again.html").is_file()
-
-
-def test_arrays_have_nothing_to_report_on_or_to_review():
-    X, y = np.random.default_rng(0).random((100, 2)), np.arange(100) % 2
-    found = correct_labels(X, y, random_state=0)
-    for name, what in (("report", "report on"), ("review", "review")):
-        with pytest.raises(InputError) as error:
-            getattr(found, name)("x")
-        assert str(error.value) == (
-            f"There is no table to {what}: correct_table keeps the table that it reads, correct_labels does "
-            "not."
-        )
 
 
 def test_a_review_is_kept_in_its_folder_and_goes_on(tmp_path, correction, capsys):
@@ -398,10 +360,3 @@ def test_without_a_folder_a_temporary_one_is_kept_and_used_again(tmp_path, corre
     assert place.is_relative_to(tmp_path) and fresh.origin.write_folder(fresh) == place
     other = replace(fresh, audited=~fresh.flagged & (np.arange(len(fresh)) < 50))
     assert fresh.origin.write_folder(other) != place
-
-
-def test_a_folder_of_something_else_is_left_alone(tmp_path, correction):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("x")
-    with pytest.raises(TableError, match="holds files that do not belong to a run"):
-        correction.review(tmp_path / "mine")

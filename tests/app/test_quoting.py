@@ -5,14 +5,10 @@ import pytest
 from subsvms.app.quoting import first_sentence, name_some, show, suggest
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ("a\x1b[2J\x9b\0\r\n\x7f\u202eb\udcff", r"'a\x1b[2J\x9b\x00\r\n\x7f\u202eb\udcff'"),
-        ("x" * 100, "'" + "x" * 58 + "...'"),
-        (1.5, "1.5"),
-    ],
-)
+@pytest.mark.parametrize(("value", "shown"), [
+    ("a\x1b[2J\x9b\0\r\n\x7f\u202eb\udcff", r"'a\x1b[2J\x9b\x00\r\n\x7f\u202eb\udcff'"),
+    ("x" * 100, "'" + "x" * 58 + "...'"), (1.5, "1.5"),
+])  # fmt: skip
 def test_a_value_is_shown_in_quotes_without_control_characters_and_not_too_long(value, shown):
     assert show(value) == shown
 

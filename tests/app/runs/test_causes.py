@@ -53,38 +53,27 @@ def test_flips_are_one_more_than_the_committee_withstands(judged):
     assert np.mean(found.flips[correction.flagged[issues]] > 0) > 0.3
 
 
-def make_committee(X, given):
-    return LinearCommittee(n_estimators=N_MEMBERS, gamma=1 / X.shape[1], random_state=0).fit(X, given)
-
-
-def test_rows_without_a_label_carry_nothing(judged):
-    correction, X, issues = judged
-    assert not set(find_carriers(correction, X, issues, random_state=0).rows.ravel()) & {5, 50}
-
-
-def test_the_claim_is_about_the_flagged_labels(judged):
-    correction, X, issues = judged
-    standing = find_carriers(correction, X, issues, random_state=0).standing
-    assert standing.n_rows == correction.flagged.sum() >= standing.n_standing > 0.5 * standing.n_rows
-    assert standing.n_flips == 2  # one in a hundred of 298
-    none = issues[~correction.flagged[issues]]
-    assert find_carriers(correction, X, none, random_state=0).standing is None
-
-
-def test_every_flagged_label_is_looked_at_and_no_other(judged):
+def test_every_flagged_label_is_looked_at_and_no_other(judged, monkeypatch):
     correction, X, issues = judged
     found = find_carriers(correction, X, issues, random_state=0)
-    others = ~correction.flagged[issues]
+    standing, others = found.standing, ~correction.flagged[issues]
+    assert standing.n_rows == correction.flagged.sum() >= standing.n_standing > 0.5 * standing.n_rows
+    assert standing.n_flips == 2  # one in a hundred of 298
     assert others.any() and np.all(found.flips[others] == 0)
-    assert np.sum(found.flips > 0) == found.standing.n_agreeing
+    assert np.sum(found.flips > 0) == standing.n_agreeing
+    assert not set(found.rows.ravel()) & {5, 50}  # rows without a label carry nothing
     columns = found.list_columns(4)
     assert {len(column) for column in columns.values()} == {len(issues)}
     assert columns["flips"][np.argmax(others)] is None and columns["carriers"][np.argmax(others)] == []
-
-
-def test_a_large_table_is_left_out(judged, monkeypatch):
+    assert find_carriers(correction, X, issues[others], random_state=0).standing is None
+    none = find_carriers(correction, X, issues[:0], random_state=0)
+    assert none.standing is None and none.list_columns(4) == {"flips": [], "carriers": [], "carried": []}
     monkeypatch.setattr(causes, "MOST_LABELS", 297)
-    assert find_carriers(*judged, random_state=0) is None
+    assert find_carriers(correction, X, issues, random_state=0) is None  # the table is too large
+
+
+def make_committee(X, given):
+    return LinearCommittee(n_estimators=N_MEMBERS, gamma=1 / X.shape[1], random_state=0).fit(X, given)
 
 
 def test_the_claim_of_a_run_is_never_wrong(seed):
@@ -133,12 +122,6 @@ def test_the_sentence_is_about_all_changes():
     for n_flagged, labelled, told in ((7, 20_001, True), (0, 20_001, False), (7, 300, False)):
         run = SimpleNamespace(tally=SimpleNamespace(n_flagged=n_flagged, labelled=labelled))
         assert ("tables of up to 20,000 labels" in describe_standing(run, None)) == told
-
-
-def test_no_issues_have_no_carriers(judged):
-    correction, X, issues = judged
-    found = find_carriers(correction, X, issues[:0], random_state=0)
-    assert found.standing is None and found.list_columns(4) == {"flips": [], "carriers": [], "carried": []}
 
 
 N = 1200

@@ -10,18 +10,12 @@ from subsvms.app.runs.engines import LocalEngine, check_engine
 from subsvms.exceptions import TableError
 
 
-@pytest.mark.parametrize(("n_items", "threads"), [(8, 1), (7, 4)])
-def test_few_items_are_processed_one_by_one_with_all_threads(n_items, threads):
-    engine = LocalEngine(4, n_items)
-    assert engine.threads == threads and engine.n_workers * threads == 4
-
-
-@pytest.mark.parametrize(
-    ("n_jobs", "n_items", "expected"),
-    [(1, 9, (1, 1)), (2, 9, (2, 1)), (16, 9, (4, 4)), (6, 9, (4, 2)), (16, 3, (3, 6)), (16, 1, (1, 16))],
-)
-def test_a_few_threads_feed_a_gpu_however_few_items_there_are(n_jobs, n_items, expected):
-    engine = LocalEngine(n_jobs, n_items, gpu=True)
+@pytest.mark.parametrize("n_jobs, n_items, gpu, expected", [
+    (4, 8, False, (4, 1)), (4, 7, False, (1, 4)), (1, 9, True, (1, 1)), (2, 9, True, (2, 1)),
+    (16, 9, True, (4, 4)), (6, 9, True, (4, 2)), (16, 3, True, (3, 6)), (16, 1, True, (1, 16)),
+])  # fmt: skip
+def test_few_items_get_all_threads_and_a_few_threads_feed_a_gpu(n_jobs, n_items, gpu, expected):
+    engine = LocalEngine(n_jobs, n_items, gpu=gpu)
     assert (engine.n_workers, engine.threads) == expected
 
 

@@ -365,32 +365,29 @@ def turn(key, into):
     return lambda header, arrays: arrays.__setitem__(key, into(arrays[key]))
 
 
+def drop_svms(header, arrays):
+    for key in ("lists.column", "lists.value", "lists.norm", "voters.intercept"):
+        arrays[f"classifier.{key}"] = arrays[f"classifier.{key}"][:0]
+    arrays["classifier.lists.pointer"] = np.zeros(1, int)
+
+
 SIZE, COLOUR, DAY, REVIEW = (("transformer", str(i)) for i in range(4))
 LETTERS = "transformer.3.coder."
 FORGERIES = {
-    "another model": put("model", "os.system"),
-    "no model": lambda h, a: h.pop("model"),
-    "a model that is a list": put("model", []),
-    "another kind": put("kind", "embeddings"),
-    "an unknown kind": put("kind", "pickle"),
-    "a kind that is a list": put("kind", []),
-    "a label that is a number": put("label", 7),
-    "no classifier": lambda h, a: h.pop("classifier"),
+    "another model": put("model", "os.system"), "no model": lambda h, a: h.pop("model"),
+    "a model that is a list": put("model", []), "another kind": put("kind", "embeddings"),
+    "an unknown kind": put("kind", "pickle"), "a kind that is a list": put("kind", []),
+    "a label that is a number": put("label", 7), "no classifier": lambda h, a: h.pop("classifier"),
     "a classifier that is a word": put("classifier", "SubSVMClassifier"),
     "a classifier of other features": put("classifier", "n_features_in_", 7),
     "a row of the classifier outside": fill("classifier.lists.column", 10**9),
-    "no SVM": lambda h, a: a.update(
-        {f"classifier.lists.{key}": a[f"classifier.lists.{key}"][:0] for key in ("column", "value", "norm")},
-        **{"classifier.lists.pointer": np.zeros(1, int), "classifier.voters.intercept": np.zeros(0, "f4")},
-    ),
+    "no SVM": drop_svms,
     "a kernel of an endless degree": put("classifier", "kernel", "degree", 1e38),
     "no transformer": lambda h, a: h.pop("transformer"),
     "more columns than there are": put("transformer", "n_recipes", 10**12),
     "a number of columns in words": put("transformer", "n_recipes", "four"),
-    "fewer columns": put("transformer", "n_recipes", 1),
-    "no columns": put("transformer", "n_recipes", 0),
-    "two columns of one name": put(*SIZE, "name", "colour"),
-    "a name that is a number": put(*SIZE, "name", 3),
+    "fewer columns": put("transformer", "n_recipes", 1), "no columns": put("transformer", "n_recipes", 0),
+    "two columns of one name": put(*SIZE, "name", "colour"), "a name that is a number": put(*SIZE, "name", 3),
     "an unknown meaning": put(*SIZE, "meaning", {"kind": "image"}),
     "a meaning with more": put(*SIZE, "meaning", {"kind": "number", "shell": "rm"}),
     "a pattern that never ends": put(*SIZE, "meaning", "pattern", "(a*)*b"),
@@ -402,14 +399,12 @@ FORGERIES = {
     "another resolution": put(*DAY, "coder", "resolution", "century"),
     "an unknown coder": put(*COLOUR, "coder", "coder", "eval"),
     "a scale that is not a number": put(*SIZE, "scale", float("nan")),
-    "a scale beyond all": put(*SIZE, "scale", 10**400),
-    "a center in words": put(*SIZE, "center", "middle"),
+    "a scale beyond all": put(*SIZE, "scale", 10**400), "a center in words": put(*SIZE, "center", "middle"),
     "a mark that is a number": put(*SIZE, "marks_missing", 3),
     "categories that are numbers": put(*COLOUR, "coder", "values", [1, 2, 3, 4]),
     "one category twice": put(*COLOUR, "coder", "values", ["a", "a", "b", "c"]),
     "categories that are one word": put(*COLOUR, "coder", "values", "abcd"),
-    "fewer categories": put(*COLOUR, "coder", "values", []),
-    "no factor": put("transformer", "factor", 0),
+    "fewer categories": put(*COLOUR, "coder", "values", []), "no factor": put("transformer", "factor", 0),
     "a feature outside": fill("transformer.kept", 10**9, -1),
     "a negative feature": fill("transformer.kept", -1),
     "features in another order": turn("transformer.kept", lambda kept: kept[::-1]),
@@ -421,9 +416,8 @@ FORGERIES = {
     "scales in half precision": turn("transformer.scale", lambda scale: scale.astype(np.float16)),
     "a missing array": lambda h, a: a.pop("transformer.scale"),
     "n-grams that are not text": fill(f"{LETTERS}ngrams", 255),
-    "one n-gram twice": turn(
-        f"{LETTERS}ngrams", lambda text: np.frombuffer(b"\n" * (text == 10).sum(), np.uint8)
-    ),
+    "one n-gram twice": turn(f"{LETTERS}ngrams",
+     lambda text: np.frombuffer(b"\n" * (text == 10).sum(), np.uint8)),
     "too few n-grams": turn(f"{LETTERS}ngrams", lambda text: text[:7]),
     "n-grams in a table": turn(f"{LETTERS}ngrams", lambda text: text[None]),
     "too few weights": turn(f"{LETTERS}idf", lambda idf: idf[:7]),
@@ -435,7 +429,7 @@ FORGERIES = {
     "text divided by nothing": put(*REVIEW, "coder", "divisor", 0.0),
     "text divided by too much": put(*REVIEW, "coder", "divisor", 1e300),
     "text divided by a truth": put(*REVIEW, "coder", "divisor", True),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FORGERIES)

@@ -79,19 +79,13 @@ def test_help_names_options_in_the_words_of_its_reader(one):
     assert "--" not in template and "n_estimators" not in tell_flags(template)
 
 
-@pytest.mark.parametrize(
-    "setting, words",
-    [
-        (Setting("n_estimators"), "--svms"),
-        (Setting("max_error_rate", 0.1), "--max-error-rate 0.1"),
-        (Setting("by", "a b"), "--by 'a b'"),
-        (Setting("keep", ["a", "b"]), "--keep a --keep b"),
-        (Setting("merge_labels", False), "--no-merge-labels"),
-        (Setting("numeric_classes", True), "--numeric-classes"),
-        (Setting("output", aside=True), " (--output)"),
-        (Setting("gamma"), "gamma"),
-    ],
-)
+@pytest.mark.parametrize("setting, words", [
+    (Setting("n_estimators"), "--svms"), (Setting("max_error_rate", 0.1), "--max-error-rate 0.1"),
+    (Setting("by", "a b"), "--by 'a b'"), (Setting("keep", ["a", "b"]), "--keep a --keep b"),
+    (Setting("merge_labels", False), "--no-merge-labels"),
+    (Setting("numeric_classes", True), "--numeric-classes"), (Setting("output", aside=True), " (--output)"),
+    (Setting("gamma"), "gamma"),
+])  # fmt: skip
 def test_a_setting_is_written_as_the_command_line_has_it(setting, words):
     assert as_flag(setting) == words
 

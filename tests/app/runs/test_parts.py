@@ -49,18 +49,12 @@ def test_encodings_and_quotes_are_understood(tmp_path, staged):
         assert found == {"näme": ["a;\nb", "", None], "label": ["ja", "nein", "ja"]}
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "is empty"),
-        (b"a,label\n1\n", "Expected 2 columns, got 1"),
-        (b"a,label\n\xff\xfe,x\n", r"name its encoding"),
-        (b"a,label\n", "header but no rows"),
-        (b"a,a,label\n1,2,x\n", "several columns named 'a'"),
-        (b"a,b\n1,2\n", "no column 'label'"),
-        (b'"a,label\n1,2\n', "quote"),
-    ],
-)
+@pytest.mark.parametrize(("data", "message"), [
+    (b"", "is empty"), (b"a,label\n1\n", "Expected 2 columns, got 1"),
+    (b"a,label\n\xff\xfe,x\n", r"name its encoding"), (b"a,label\n", "header but no rows"),
+    (b"a,a,label\n1,2,x\n", "several columns named 'a'"), (b"a,b\n1,2\n", "no column 'label'"),
+    (b'"a,label\n1,2\n', "quote"),
+])  # fmt: skip
 def test_text_that_cannot_be_read_is_named(tmp_path, staged, data, message):
     path = tmp_path / "t.csv"
     path.write_bytes(data)

@@ -146,39 +146,31 @@ def test_an_earlier_result_is_replaced_only_by_force_and_a_dry_run_writes_nothin
     assert counts[0] == counts[1] > 25
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--engine", "spark"], "--engine must be one of memory, local, dask; got 'spark'"),
-        (["--engine", "local", "--scheduler", "tcp://x:1"], "--scheduler is the address of a Dask scheduler"),
-        (["--pool-size", "5"], "--pool-size must be"),
-        (["--engine", "memory", "--pool-size", "500"], "--pool-size is for work in parts"),
-        (["--engine", "local", "--features", "x.npy"], "--features cannot be read in parts"),
-        (["--engine", "local", "--exclude", "nothing"], "'nothing', which is not a column"),
-        (["--engine", "local", "--by", "citty"], "did you mean 'city'"),
-        (["--engine", "local", "--label", "x0"], "looks like a quantity"),
-        (["--engine", "local", "--label", "none"], "no column 'none'"),
-        (["--output", "big/out"], "is inside the folder that is read"),
-        (["--output", "/proc/out"], "'/proc/out' could not be written"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--engine", "spark"], "--engine must be one of memory, local, dask; got 'spark'"),
+    (["--engine", "local", "--scheduler", "tcp://x:1"], "--scheduler is the address of a Dask scheduler"),
+    (["--pool-size", "5"], "--pool-size must be"),
+    (["--engine", "memory", "--pool-size", "500"], "--pool-size is for work in parts"),
+    (["--engine", "local", "--features", "x.npy"], "--features cannot be read in parts"),
+    (["--engine", "local", "--exclude", "nothing"], "'nothing', which is not a column"),
+    (["--engine", "local", "--by", "citty"], "did you mean 'city'"),
+    (["--engine", "local", "--label", "x0"], "looks like a quantity"),
+    (["--engine", "local", "--label", "none"], "no column 'none'"),
+    (["--output", "big/out"], "is inside the folder that is read"),
+    (["--output", "/proc/out"], "'/proc/out' could not be written"),
+])  # fmt: skip
 def test_a_mistake_gets_a_sentence_and_leaves_nothing(folder, tmp_path, arguments, message):
     arguments = [one.replace("big/", f"{folder}/") for one in arguments]
     refuse(message, "correct", folder, "--label", "label", "--exclude", "true", *arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["big"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--label", "one"], "holds only one class"),
-        (["--only", "label"], "which is the label"),
-        (["--only", "nothing"], "is not a column"),
-        (["--only", "one"], "no column to learn from"),
-        (["--engine", "dask", "--scheduler", "nonsense"], "must be an address such as tcp://"),
-        (["--subset-size", "100000"], "between 2 and the number of rows"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--label", "one"], "holds only one class"), (["--only", "label"], "which is the label"),
+    (["--only", "nothing"], "is not a column"), (["--only", "one"], "no column to learn from"),
+    (["--engine", "dask", "--scheduler", "nonsense"], "must be an address such as tcp://"),
+    (["--subset-size", "100000"], "between 2 and the number of rows"),
+])  # fmt: skip
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_plain_mistake_leaves_no_unfinished_folder(tmp_path, suffix, arguments, message):
     table = make_columns(300).append_column("one", pa.array(["same"] * 300))

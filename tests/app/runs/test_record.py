@@ -7,7 +7,6 @@ import pytest
 from loans import call
 
 from subsvms.app.runs.record import read_record
-from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
 
 
@@ -16,16 +15,11 @@ def test_a_record_takes_no_further_settings(folder):
     assert "leave out --rule" in result.output
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        '{"subsvms": 2}',
-        '{"subsvms": 2, "options": {"rule": "x"}, "input": {"paths": 3}}',
-        '{"subsvms": 2, "options": {"label": "y", "svm": 3}, "input": {"paths": []}}',
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "", "[]", "[" * 100_000, '{"subsvms": 2}',
+    '{"subsvms": 2, "options": {"rule": "x"}, "input": {"paths": 3}}',
+    '{"subsvms": 2, "options": {"label": "y", "svm": 3}, "input": {"paths": []}}',
+], ids=range(6))  # fmt: skip
 def test_what_is_not_a_record_is_refused(tmp_path, text):
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(TableError, match="is not the record of a run, or it was changed"):
@@ -56,10 +50,8 @@ WRONG = (None, True, -1, 3.5, 10**30, "", "zzz", "\0", [], [[]], ["x"], [[1, [2]
 def list_places(value, place=()):
     """Yield the place of every value that is read from a record."""
     yield place
-    inner = (
-        value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
-    )
-    for key, one in inner:
+    inner = dict(enumerate(value[:1])) if isinstance(value, list) else value
+    for key, one in inner.items() if isinstance(inner, dict) else ():
         if place or key in ("subsvms", "input", "options", "files"):
             yield from list_places(one, (*place, key))
 
@@ -89,15 +81,3 @@ def test_a_value_of_a_wrong_type_is_named(finished, tmp_path):
     (tmp_path / "run.json").write_text(json.dumps(record))
     with pytest.raises(TableError, match=r"\$\.options\.verified"):
         read_record(tmp_path)
-    (tmp_path / "run.json").write_text("[" * 100_000)
-    with pytest.raises(TableError, match="is not the record of a run"):
-        read_record(tmp_path)
-
-
-def test_an_edited_report_is_not_replaced(folder):
-    record = read_record(folder)
-    assert record.digests == record.files | {"report.html": digest_file(folder / "report.html")}
-    with (folder / "report.html").open("a") as page:
-        page.write("checked by Ann")
-    result = call("correct", "--from", folder, "--output", folder, "--force", code=2)
-    assert "'report.html', which was changed" in " ".join(result.output.split())

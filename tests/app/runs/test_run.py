@@ -7,40 +7,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from large_tables import OPTIONS, correct_in_parts, make_columns, set_labels, write_files
-from loans import make_rows, write
 from numpy.testing import assert_array_equal
 from pyarrow import parquet
 
 from subsvms.app.runs.issues import find_issues
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import LABELLERS, run_in_memory
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
 from subsvms.ensemble import _sampling
 
 
-def test_a_column_that_may_say_who_labelled_is_pointed_out(tmp_path):
-    rows, _ = make_rows(200)
-    for row in rows:
-        row["annotator"] = row.pop("who")
-    table, options = (
-        read_table(write(tmp_path / "t.csv", rows), "default"),
-        Options("default", n_estimators=5),
-    )
-    (note,) = run_in_memory(table, options).table_notes
-    assert "'annotator' may say who labelled a row" in note and "by='annotator'" in note
-    run = run_in_memory(table, replace(options, by=("annotator",)))
-    assert run.table_notes == () and "Not used: the column 'annotator' groups the rows." in run.remarks
-
-
-@pytest.mark.parametrize("name", ["coder", "coder_2", "WorkerId", "n_workers", "operator", "the rater"])
-def test_names_of_who_labels_are_known(name):
-    assert LABELLERS.search(name)
-
-
-@pytest.mark.parametrize("name", ["encoder", "barcoder", "coworkers", "cooperator", "workerless", "grater"])
-def test_longer_words_say_nothing_about_who_labels(name):
-    assert not LABELLERS.search(name)
+def test_names_of_who_labels_are_known_and_longer_words_say_nothing():
+    for name in ("coder", "coder_2", "WorkerId", "n_workers", "operator", "the rater"):
+        assert LABELLERS.search(name), name
+    for name in ("encoder", "barcoder", "coworkers", "cooperator", "workerless", "grater"):
+        assert not LABELLERS.search(name), name
 
 
 @pytest.fixture(scope="module")
@@ -48,19 +29,11 @@ def folder(tmp_path_factory):
     return write_files(make_columns(1200), tmp_path_factory.mktemp("large") / "big")
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"exclude": ("true",)},
-        {"max_error_rate": 0.03},
-        {"rule": "majority", "max_error_rate": 0.05},
-        {"max_error_rate": 0.0},
-        {"action": "drop", "rule": "majority"},
-        {"action": "weight", "by": ("colour", "city")},
-        {"action": "review", "min_confidence": 0.9},
-    ],
-    ids=lambda changes: " ".join(f"{key}={value}" for key, value in changes.items()),
-)
+@pytest.mark.parametrize("changes", [
+    {"exclude": ("true",)}, {"max_error_rate": 0.03}, {"rule": "majority", "max_error_rate": 0.05},
+    {"max_error_rate": 0.0}, {"action": "drop", "rule": "majority"},
+    {"action": "weight", "by": ("colour", "city")}, {"action": "review", "min_confidence": 0.9},
+], ids=str)  # fmt: skip
 def test_a_table_that_fits_in_the_pool_is_judged_as_in_memory(folder, tmp_path, changes):
     judge_twice(folder, tmp_path, replace(OPTIONS, **changes))
 
@@ -125,21 +98,14 @@ def test_batches_and_files_do_not_matter(tmp_path, n_classes):
     assert wrong < (0.7 if n_classes == 2 else 1.0) * np.mean(given != true)
 
 
-def test_missing_labels_are_filled_in_and_listed(tmp_path):
+@pytest.mark.parametrize("fill", [False, True])
+def test_missing_labels_are_filled_in_and_listed(tmp_path, fill):
     columns = make_columns(1000)
     labels = columns["label"].to_pylist()
     labels[::50] = [None] * 20
     where = write_files(set_labels(columns, labels), tmp_path / "big")
-    for fill in (False, True):
-        options = replace(OPTIONS, fill_missing=fill)
-        run = run_in_memory(read_table(sorted(where.iterdir()), "label"), options)
-        work = tmp_path / f"work {fill}"
-        _, finding, (corrected, issues) = correct_in_parts(where, work, options=options)
-        assert corrected["label"] == run.correction.labels.tolist()
-        assert corrected["label"].count(None) == (0 if fill else 20)
-        assert corrected["label_given"] == labels
-        assert finding.run.tally == run.tally
-        assert issues["action"].count("missing") == 20
+    run, _ = judge_twice(where, tmp_path / "work", replace(OPTIONS, fill_missing=fill))
+    assert run.correction.missing.sum() == 20 and run.correction.filled.sum() == (20 if fill else 0)
 
 
 def test_merged_labels_are_written_in_one_spelling_and_the_given_ones_as_they_were(tmp_path):

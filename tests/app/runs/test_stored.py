@@ -74,49 +74,35 @@ def fill(name, value, kind=None):
 
 
 TEXT = pa.string()
-DAMAGES = {
-    "issues.parquet": {
-        "text": lambda table: None,
-        "a missing column": lambda table: table.drop_columns("reason"),
-        "a row outside": fill("row", 10**6),
-        "a row that is missing": fill("row", None),
-        "a witness outside": fill("opposing", [0]),
-        "an unknown class": fill("suggested_label", "maybe"),
-        "a column of another type": fill("withstands", "one", TEXT),
-        "a type that could be converted": lambda table: put(
-            table, "row", table["row"].to_pylist(), pa.int32()
-        ),
-        "a row listed twice": lambda table: pa.concat_tables([table, table]),
-        "witnesses that are missing": fill("supporting", None),
-        "a carrier outside": fill("carriers", [10**6]),
-        "carriers without weights": fill("carried", []),
-        "carriers that are missing": fill("carriers", None),
-        "a weight that is not a number": lambda table: put(
-            table, "carried", [[float("nan")] * len(rows) for rows in table["carriers"].to_pylist()]
-        ),
-        "a verdict that no label must turn": fill("flips", 0),
-        "a share of two": fill("confidence", 2.0),
-        "a share that is not a number": fill("confidence", float("nan")),
-        "text that is not UTF-8": lambda table: table.set_column(
-            9, "reason", pa.array([b"\xc9\xff"] * len(table)).view(TEXT)
-        ),
-    },
-    "scores.parquet": {
-        "not Parquet": lambda table: None,
-        "a column is missing": lambda table: table.drop_columns(["contradicted"]),
-        "rows are missing": lambda table: table.slice(1),
-        "rows in another order": lambda table: table.take(list(range(len(table)))[::-1]),
-        "another label": fill("given_label", "yes"),
-        "an unknown class": fill("suggested_label", "maybe"),
-        "the given label as suggestion": lambda table: put(
-            table, "suggested_label", [label or "no" for label in table["given_label"].to_pylist()]
-        ),
-        "no quality": fill("label_quality", None),
-        "a quality of two": fill("label_quality", 2.0),
-        "a quality that is not a number": fill("label_quality", np.nan),
-        "flags as text": fill("decided", "no", TEXT),
-    },
-}
+ISSUES = {
+    "text": lambda table: None, "a missing column": lambda table: table.drop_columns("reason"),
+    "a row outside": fill("row", 10**6), "a row that is missing": fill("row", None),
+    "a witness outside": fill("opposing", [0]), "an unknown class": fill("suggested_label", "maybe"),
+    "a column of another type": fill("withstands", "one", TEXT),
+    "a type that could be converted": lambda table: put(table, "row", table["row"].to_pylist(), pa.int32()),
+    "a row listed twice": lambda table: pa.concat_tables([table, table]),
+    "witnesses that are missing": fill("supporting", None), "a carrier outside": fill("carriers", [10**6]),
+    "carriers without weights": fill("carried", []), "carriers that are missing": fill("carriers", None),
+    "a weight that is not a number": lambda table: put(table, "carried",
+     [[float("nan")] * len(rows) for rows in table["carriers"].to_pylist()]),
+    "a verdict that no label must turn": fill("flips", 0), "a share of two": fill("confidence", 2.0),
+    "a share that is not a number": fill("confidence", float("nan")),
+    "text that is not UTF-8": lambda table: table.set_column(9, "reason",
+     pa.array([b"\xc9\xff"] * len(table)).view(TEXT)),
+}  # fmt: skip
+SCORES = {
+    "not Parquet": lambda table: None,
+    "a column is missing": lambda table: table.drop_columns(["contradicted"]),
+    "rows are missing": lambda table: table.slice(1),
+    "rows in another order": lambda table: table.take(list(range(len(table)))[::-1]),
+    "another label": fill("given_label", "yes"), "an unknown class": fill("suggested_label", "maybe"),
+    "the given label as suggestion": lambda table: put(table, "suggested_label",
+     [label or "no" for label in table["given_label"].to_pylist()]),
+    "no quality": fill("label_quality", None), "a quality of two": fill("label_quality", 2.0),
+    "a quality that is not a number": fill("label_quality", np.nan),
+    "flags as text": fill("decided", "no", TEXT),
+}  # fmt: skip
+DAMAGES = {"issues.parquet": ISSUES, "scores.parquet": SCORES}
 
 
 def read_again(folder, name, table):

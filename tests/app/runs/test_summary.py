@@ -20,6 +20,8 @@ from subsvms.correction._neighbours import Witnesses
 from subsvms.correction._notes import format_contradicted
 from subsvms.correction._rule import Halt
 
+WRITTEN = {"folder": "my loans.subsvms", "files": [["corrected.csv", ""], ["issues.csv", ""]]}
+
 
 def summarise(run, rows, n_issues, *, n_labels=0, doubt=0, label_notes=None, **output):
     """Return the summary of a run in which so many issues were found, and these rows are shown."""
@@ -57,8 +59,7 @@ def test_a_summary_is_plain_and_its_values_are_cut_short(run):
     assert {line["use"] for line in summary.columns} == {"Numbers", "Categories", None}
     assert summary.next == ["Nothing was written; finding the wrong labels took 3.5 seconds."]
     assert "would be changed" in " ".join(summary.words) and "were changed" not in " ".join(summary.words)
-    written = summarise(run, [], 0, folder="t.subsvms", files=[["a.csv", ""], ["issues.csv", ""]])
-    assert "were changed" in " ".join(written.words)
+    assert "were changed" in " ".join(summarise(run, [], 0, **WRITTEN).words)
 
 
 @pytest.mark.parametrize("action", ["fix", "drop", "review"])
@@ -80,6 +81,10 @@ def test_labels_before_and_after_are_those_of_the_correction(table, action):
         assert line["changed_to"] == (correction.changed & after).sum()
         assert line["filled"] == (correction.missing & after).sum()
         assert line["left_out"] == (~correction.kept & given).sum()
+    if action != "fix":
+        right = correction.confidence[correction.flagged].sum()
+        words = " ".join(summarise(run, [], 0).words)
+        assert f"about {right:.0f} of the suggestions are expected to be right." in words
     total = {key: sum(line[key] for line in lines.values()) for key in ("filled", "left_out", "changed")}
     assert total["filled"] == 7
     assert (total["left_out"] > 0) == (action == "drop") and (total["changed"] > 0) == (action == "fix")
@@ -104,14 +109,6 @@ def test_the_labels_listed_are_counted_and_so_are_those_expected_to_be_wrong(tab
         expected = np.sum(1 - correction.label_quality[issues.rows])
         assert summary.expected_wrong == pytest.approx(expected, abs=1e-6)
         assert f"about {expected:.0f} are expected to be wrong" in " ".join(summary.words)
-
-
-def test_two_expected_numbers_about_the_same_labels_are_told_apart(run):
-    """One is by the rule's probabilities, the other by `label_quality`."""
-    for n_more, explained in ((0, True), (5, False)):
-        summary = summarise(run, [], 99, n_labels=run.tally.n_flagged + run.tally.held_back + n_more)
-        assert run.tally.held_back == 0
-        assert ("also by noise that the rule cannot correct" in summary.listing) == explained
 
 
 def test_what_kept_a_label_is_said(table):
@@ -143,27 +140,16 @@ def test_a_rate_is_not_named_beside_a_wide_interval(run):
     assert np.array_equal(bound_wrong(nothing, run.tally.given)[1], [0.0, 1.0])
 
 
-def test_it_says_how_many_svms_voted_and_of_how_many_rows(table):
-    for options in (Options("default"), Options("default", n_estimators=50)):
-        run = run_in_memory(table, options)
-        model, words = run.model, summarise(run, [], 0).ensemble["words"]
-        assert f"{model.n_estimators:,} SVMs voted, each trained on {model.subsets_.shape[1]} rows" in words
-
-
 @pytest.mark.parametrize(
     "expected, flagged, worth", [(18.0, 0, True), (9.9, 0, False), (60.0, 40, False), (60.0, 30, True)]
 )
 def test_many_wrong_labels_of_which_few_are_flagged_lead_to_an_audit(run, expected, flagged, worth):
-    written = {"folder": "my loans.subsvms", "files": [["a.csv", ""], ["issues.csv", ""]]}
-    summary = replace(summarise(run, [], 1, **written), expected_wrong=expected, flagged=flagged)
+    summary = replace(summarise(run, [], 1, **WRITTEN), expected_wrong=expected, flagged=flagged)
     audit = (
         "The rule changes few of them. To check about fifty labels, and to change others with a guarantee: "
         "subsvms audit 'my loans.subsvms'"
     )
     assert (audit in list_steps(summary)) is worth
-
-
-WRITTEN = {"folder": "my loans.subsvms", "files": [["corrected.csv", ""], ["issues.csv", ""]]}
 
 
 def test_a_result_that_a_note_warns_of_is_not_recommended(run):
@@ -189,30 +175,20 @@ def test_where_nothing_is_changed_it_says_what_is_worth_a_look_and_how(table):
     ]
 
 
-def test_of_flagged_labels_that_stay_the_suggestions_are_right_or_wrong(table):
-    for action in ("review", "weight", "drop"):
-        run = run_in_memory(table, Options("default", n_estimators=50, action=action))
-        words = " ".join(summarise(run, [], 0).words)
-        right = run.correction.confidence[run.correction.flagged].sum()
-        assert f"about {right:.0f} of the suggestions are expected to be right." in words
-
-
 def test_more_wrong_labels_listed_than_estimated_in_all_are_explained(run):
     summary = replace(summarise(run, [], 9), n_labels=9, flagged=0, held_back=0, expected_wrong=4.0)
-    listed = (
-        "Of the 9 labels listed (9 most doubtful, none of them flagged), about 4 are expected to be wrong"
-    )
+    counts = "9 most doubtful, none of them flagged"
+    listed = f"Of the 9 labels listed ({counts}), about 4 are expected to be wrong"
     assert format_listing(replace(summary, error_rate_interval=[0.0, 0.5])) == f"{listed}."
     beyond = f"{listed}, also by noise that the rule cannot correct."
     assert format_listing(replace(summary, error_rate_interval=[0.0, 0.01])) == beyond
-
-
-def test_one_is_not_spoken_of_as_if_it_were_several(run):
-    summary = replace(summarise(run, [], 1), n_labels=1, expected_wrong=0.93, kept_by=[["a test", 1]])
-    one = replace(summary, flagged=0, held_back=1)
+    one = replace(summary, n_labels=1, held_back=1, expected_wrong=0.93, kept_by=[["a test", 1]])
     assert format_listing(one) == "The label listed (held back) is wrong with probability 93 %."
     held_back = "For 1 row, another label is more probable, but a test kept the given one."
     assert held_back in format_result(one)
+    for n_more, explained in ((0, True), (5, False)):  # two expected numbers about the same labels
+        summary = summarise(run, [], 99, n_labels=run.tally.n_flagged + run.tally.held_back + n_more)
+        assert ("also by noise that the rule cannot correct" in summary.listing) == explained
 
 
 def test_names_with_spaces_that_cannot_be_seen_are_quoted(tmp_path):
