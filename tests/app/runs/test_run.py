@@ -98,14 +98,21 @@ def test_batches_and_files_do_not_matter(tmp_path, n_classes):
     assert wrong < (0.7 if n_classes == 2 else 1.0) * np.mean(given != true)
 
 
-@pytest.mark.parametrize("fill", [False, True])
-def test_missing_labels_are_filled_in_and_listed(tmp_path, fill):
+def test_missing_labels_are_filled_in_and_listed(tmp_path):
     columns = make_columns(1000)
     labels = columns["label"].to_pylist()
     labels[::50] = [None] * 20
     where = write_files(set_labels(columns, labels), tmp_path / "big")
-    run, _ = judge_twice(where, tmp_path / "work", replace(OPTIONS, fill_missing=fill))
-    assert run.correction.missing.sum() == 20 and run.correction.filled.sum() == (20 if fill else 0)
+    for fill in (False, True):
+        options = replace(OPTIONS, fill_missing=fill)
+        run = run_in_memory(read_table(sorted(where.iterdir()), "label"), options)
+        work = tmp_path / f"work {fill}"
+        _, finding, (corrected, issues) = correct_in_parts(where, work, options=options)
+        assert corrected["label"] == run.correction.labels.tolist()
+        assert corrected["label"].count(None) == (0 if fill else 20)
+        assert corrected["label_given"] == labels
+        assert finding.run.tally == run.tally
+        assert issues["action"].count("missing") == 20
 
 
 def test_merged_labels_are_written_in_one_spelling_and_the_given_ones_as_they_were(tmp_path):
