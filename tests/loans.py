@@ -16,17 +16,11 @@ def make_rows(n=600, wrong=0.15, seed=0):
     flips = rng.random(n) < wrong
     given = np.where(flips, np.where(clean == "yes", "no", "yes"), clean)
     colour = np.where(rng.random(n) < 0.85, np.where(clean == "yes", "red", "blue"), "green")
-    rows = [
-        {
-            "id": f"P{i:05d}",
-            "age": "" if i % 50 == 0 else f"{40 + 12 * (shift[i] + rng.normal(0, 0.35)):.1f}",
-            "size": f"{3 * (shift[i] + rng.normal(0, 0.35)):.3f}",
-            "colour": colour[i],
-            "who": ["ann", "bob"][i % 2],
-            "default": given[i],
-        }
-        for i in range(n)
-    ]
+    rows = [{
+        "id": f"P{i:05d}", "age": "" if i % 50 == 0 else f"{40 + 12 * (shift[i] + rng.normal(0, 0.35)):.1f}",
+        "size": f"{3 * (shift[i] + rng.normal(0, 0.35)):.3f}",
+        "colour": colour[i], "who": ["ann", "bob"][i % 2], "default": given[i],
+    } for i in range(n)]  # fmt: skip
     return rows, clean
 
 

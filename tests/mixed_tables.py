@@ -25,14 +25,10 @@ def make_mixed(folder, seed=0, **more):
     days = np.datetime64("2021-03-01") + rng.integers(0, 900, N)
     words = ["good", "bad", "slow", "quick", "cheap", "dear", "loud", "quiet"]
     return make_table(
-        folder,
-        size=rng.normal(50, 10, N).round(3),
-        colour=rng.choice(["red", "green", "blue", ""], N),
-        flag=rng.choice(["true", "false"], N),
-        day=days,
-        review=[" ".join(rng.choice(words, 6)) for _ in range(N)],
-        **more,
-    )
+        folder, size=rng.normal(50, 10, N).round(3), colour=rng.choice(["red", "green", "blue", ""], N),
+        flag=rng.choice(["true", "false"], N), day=days,
+        review=[" ".join(rng.choice(words, 6)) for _ in range(N)], **more,
+    )  # fmt: skip
 
 
 def distances(X):

@@ -22,14 +22,10 @@ def solve_svm(K, y, C, loss):
     Q = np.outer(y, y) * K + (np.diag(1 / C) if loss == "squared_hinge" else 0)
     limits = [(0, None if loss == "squared_hinge" else c) for c in C]
     result = minimize(
-        lambda a: (a @ Q @ a / 2 - a.sum(), Q @ a - 1),
-        np.zeros(len(y)),
-        jac=True,
-        bounds=limits,
+        lambda a: (a @ Q @ a / 2 - a.sum(), Q @ a - 1), np.zeros(len(y)), jac=True, bounds=limits,
         constraints={"type": "eq", "fun": lambda a: a @ y, "jac": lambda a: y},
-        method="SLSQP",
-        options={"maxiter": 2000, "ftol": 1e-15},
-    )
+        method="SLSQP", options={"maxiter": 2000, "ftol": 1e-15},
+    )  # fmt: skip
     coef = result.x * y
     f = K @ coef
 

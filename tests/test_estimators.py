@@ -25,31 +25,23 @@ def expected_failures(estimator):
     return {}
 
 
-@parametrize_with_checks(
-    [
-        SubSVMClassifier(n_estimators=20),
-        LinearCommittee(n_estimators=20),
-        LabelCorrector(SubSVMClassifier(n_estimators=50)),
-    ]
-)
+@parametrize_with_checks([
+    SubSVMClassifier(n_estimators=20), LinearCommittee(n_estimators=20),
+    LabelCorrector(SubSVMClassifier(n_estimators=50)),
+])  # fmt: skip
 def test_it_passes_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.nightly
-@parametrize_with_checks(
-    [
-        SubSVMClassifier(n_estimators=20, kernel="linear", loss="hinge", C=1.0),
-        SubSVMClassifier(n_estimators=20, kernel="poly", gamma="scale", coef0=1.0, C=1.0),
-        SubSVMClassifier(n_estimators=20, kernel="precomputed"),
-        LinearCommittee(n_estimators=20, kernel="linear", subsample_size="log"),
-        LinearCommittee(n_estimators=20, kernel="poly", gamma="scale", coef0=1.0),
-        LabelCorrector(
-            SubSVMClassifier(n_estimators=50, kernel="linear", C=1.0), rule="majority", action="drop"
-        ),
-        LabelCorrector(LogisticRegression()),
-    ],
-    expected_failed_checks=expected_failures,
-)
+@parametrize_with_checks([
+    SubSVMClassifier(n_estimators=20, kernel="linear", loss="hinge", C=1.0),
+    SubSVMClassifier(n_estimators=20, kernel="poly", gamma="scale", coef0=1.0, C=1.0),
+    SubSVMClassifier(n_estimators=20, kernel="precomputed"),
+    LinearCommittee(n_estimators=20, kernel="linear", subsample_size="log"),
+    LinearCommittee(n_estimators=20, kernel="poly", gamma="scale", coef0=1.0),
+    LabelCorrector(SubSVMClassifier(n_estimators=50, kernel="linear", C=1.0), rule="majority", action="drop"),
+    LabelCorrector(LogisticRegression()),
+], expected_failed_checks=expected_failures)  # fmt: skip
 def test_other_settings_pass_them_as_well(estimator, check):
     check(estimator)

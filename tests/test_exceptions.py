@@ -50,14 +50,11 @@ def test_a_template_is_told_with_either_names(template, values, python, other):
 def test_errors_and_notes_survive_the_way_to_another_process(error, repeat):
     note = Note("odd", "{by} is {value}", value=BRACES)
     (found,) = repeat(error(note)).args
+    raised = InputError(note)
+    assert (raised.kind, raised.parameter) == ("odd", "by")
+    assert (InputError("by").kind, InputError().parameter) == ("", None)
     assert (found, found.kind, found.parameter) == (note, "odd", "by")
     assert found.told(shout) == f"BY is {BRACES}"
-
-
-def test_an_error_knows_its_kind_and_parameter():
-    error = InputError(Note("odd", "{by} and {keep}"))
-    assert (error.kind, error.parameter) == ("odd", "by")
-    assert (InputError("by").kind, InputError().parameter) == ("", None)
 
 
 def test_sentences_are_text_for_json_warnings_and_joins():

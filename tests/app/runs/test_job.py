@@ -248,6 +248,13 @@ def test_the_most_doubtful_labels_are_listed_where_none_is_flagged(tmp_path):
     assert quality == sorted(quality)
 
 
+def test_a_class_of_one_row_is_never_suggested(tmp_path):
+    rows, _ = make_rows(100)
+    rows[3]["default"] = "maybe"
+    call("correct", write(tmp_path / "t.csv", rows), "--quiet", *QUICK)
+    assert {issue["suggested_label"] for issue in read(tmp_path / "t.subsvms/issues.csv")} <= {"no", "yes"}
+
+
 def test_ctrl_c_is_a_sentence_and_writes_nothing(loans, monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
