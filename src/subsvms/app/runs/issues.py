@@ -4,11 +4,13 @@ A label is held back if another is more probable, but the rule kept it: fewer ch
 (`max_error_rate`), more confidence was asked for (`min_confidence`), or classes overlap there.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from subsvms._columns import Table
 from subsvms._labels import Classes
@@ -110,7 +112,9 @@ def tabulate(
     return table
 
 
-def list_worst(folder: Path, issues: Issues, numbers: np.ndarray, most: int) -> Any:
+def list_worst(
+    folder: Path, issues: Issues, numbers: np.ndarray, most: int, n_jobs: int | None = None
+) -> Any:
     """Return the worst issues of all parts of a table, as issues.parquet has them, a pyarrow.Table.
 
     `issues` has those with rows to compare them with, whose numbers are `numbers`.
@@ -125,11 +129,14 @@ def list_worst(folder: Path, issues: Issues, numbers: np.ndarray, most: int) -> 
         if sum(part.shape[1] for part in keys) > 10 * most:
             keys = [keep_worst(keys, most)]
     worst = keep_worst(keys, most)
-    pieces = []
-    for number in np.unique([0, *worst[3]]).astype(int).tolist():
+
+    def take(number):
         with parquet.ParquetFile(paths[number]) as file:
             found = file.read()
-        pieces.append(found.filter(np.isin(found["row"].to_numpy(), worst[2, worst[3] == number])))
+        return found.filter(np.isin(found["row"].to_numpy(), worst[2, worst[3] == number]))
+
+    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
+        pieces = list(pool.map(take, np.unique([0, *worst[3]]).astype(int).tolist()))
     found = pa.concat_tables(pieces, promote_options="permissive")
     first = numbers[issues.rows] + 1  # their order is exact: quality is rounded in the files
     first = first[np.isin(first, worst[2])]

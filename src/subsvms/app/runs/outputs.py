@@ -102,7 +102,7 @@ def write_files(
         from pyarrow import parquet
 
         parquet.write_table(finding.doubtful, folder / ISSUE_PARTS / names.DOUBTFUL)
-        write_issues(list_worst(folder, finding.issues, finding.numbers, MOST_LISTED), folder)
+        write_issues(list_worst(folder, finding.issues, finding.numbers, MOST_LISTED, n_jobs), folder)
         kinds = (CORRECTED, ISSUE_PARTS, SCORE_PARTS)
         parts = sorted(path for kind in kinds for path in (folder / kind).glob("*.parquet"))
         written = [LISTED, ISSUES, *(path.relative_to(folder).as_posix() for path in parts)]

@@ -175,11 +175,19 @@ def text_options(n_columns: int, separator: str, block_size: int, **reading: Any
 
 def render_csv(columns: Mapping[str, Sequence[str | None]], separator: str) -> bytes:
     """Return columns of text as separated text."""
-    quoted = [[_quote(cell, separator) for cell in (name, *cells)] for name, cells in columns.items()]
+    quoted = [[_quote(name, separator), *_quote_all(cells, separator)] for name, cells in columns.items()]
     lines = [separator.join(row) for row in zip(*quoted, strict=True)]
     if len(columns) == 1:
         lines = [line or '""' for line in lines]  # a blank line would not be a row
     return "\n".join([*lines, ""]).encode()
+
+
+def _quote_all(cells, separator):
+    """Return the text of cells, in quotes where they need them; in columns of numbers none does."""
+    text = "".join(filter(None, cells))
+    if "" not in cells and text.split() == [text] and separator not in text and '"' not in text:
+        return [cell or "" for cell in cells]
+    return [_quote(cell, separator) for cell in cells]
 
 
 @cache
