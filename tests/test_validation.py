@@ -46,7 +46,7 @@ TABLES = {
     "no columns": (X[:, :0], "0 feature"),
     "masked cells": (np.ma.masked_greater(X, 1.0), "some are masked: fill or drop them"),
     "a number too large": (np.array([[10**400]], dtype=object), "64-bit numbers, but int too large to"),
-    "a list in a cell": ([[1.0, [2.0]], [3.0, 4.0]], "with a number in each cell"),
+    "a list in a cell": ([[1.0, [2.0]], [3.0, 4.0]], "and a number in each cell"),
     "a COO index out of range": (make_coo(), "valid COO matrix"),
     "a CSC index out of range": (make_csr(np.ones(3), [0, 1, 10**8], [0, 3], sparse.csc_matrix), "valid CSC"),
     "an index out of range": (make_csr(np.ones(3), [0, 1, 10**8], [0, 3]), "valid CSR matrix"),

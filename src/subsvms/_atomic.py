@@ -127,7 +127,11 @@ def _clear_away(path: Path) -> None:
 
 
 def _move(name: str, path: Path) -> None:
-    mask = os.umask(0)  # there is no other way to read it
-    os.umask(mask)
-    os.chmod(name, path.stat().st_mode if path.exists() else 0o666 & ~mask)
+    if path.exists():
+        mode = path.stat().st_mode
+    else:
+        mask = os.umask(0)  # there is no other way to read it
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    os.chmod(name, mode)
     os.replace(name, path)

@@ -89,8 +89,8 @@ def _one_sentence(X, message):
         words = "{X} must hold {what}, but {message}: convert or drop such values first."
         return Note(NOT_NUMBERS, words, what=what, message=message)
     if "with a sequence" in message:
-        rows = "rows and features, with a number in each cell"
-        return Sentence("{X} must have two dimensions, {rows}: some hold lists.", rows=rows)
+        words = "{X} must have two dimensions, rows and features, and a number in each cell: some hold lists."
+        return Sentence(words)
     if "at least one array or dtype" in message:
         return Sentence("{X} must have at least one column, but has 0 feature(s): check which were chosen.")
     if "could not convert" in message:

@@ -8,7 +8,7 @@ brace in a table is only a brace. Sentences are copied, pickled and written as J
 
 import difflib
 import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib.util import find_spec
 from string import Formatter
@@ -21,6 +21,7 @@ ASIDE = "aside"  # `{output:aside}` is " (--output)" on the command line and not
 WIDE = 0.25  # an interval of a rate that is wider says too little for the middle of it to be named
 UNKNOWN = "not known"
 CHARACTERS_SHOWN = 300  # of a name, and of a value of a row to compare with
+MAX_NAMED = 5  # classes or columns in a note; the others are counted
 WHOLE = 100_000  # characters of a value for people who decide or answer: all of it, but for absurd sizes
 
 
@@ -244,6 +245,13 @@ def is_text(value: str) -> bool:
 def format_value(value: object) -> str:
     """Return a value for a message, cut short, in one line."""
     return " ".join(reprlib.repr(value).split())
+
+
+def name_few(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    n_more = len(names) - MAX_NAMED
+    *others, last = names if n_more <= 0 else [*names[:MAX_NAMED], f"{n_more} more"]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def find_closest(name: str, known: Iterable[str]) -> str | None:

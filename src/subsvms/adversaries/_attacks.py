@@ -188,7 +188,7 @@ ATTACKS: dict[str, Callable[..., Attack]] = {
 def attack(name: str, X: Any, y: ArrayLike, **budget: Any) -> Attack:
     """Call an attack of `ATTACKS` by its name; X may be None for attacks that do not look at the features.
 
-    The budget are keyword arguments of the attack; None means its default.
+    `budget` holds keyword arguments of the attack; None means its default.
 
     Examples
     --------

@@ -106,7 +106,8 @@ def certify(
     Covered is every change of up to so many labels to other classes of the table, whoever chooses them and
     knowing everything, as long as no class vanishes. Not covered are changed features, rows that are added or
     removed, and a scaling of the features or a kernel width that was chosen with the help of the labels.
-    Nothing is estimated, so there is no confidence level; a verdict is stable then, which need not be right.
+    That class sizes change with the labels is included. Nothing is estimated, so there is no confidence
+    level. A certificate says that a verdict is stable, not that it is right.
 
     Parameters
     ----------

@@ -67,10 +67,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         label, and as many with the given one; 0 for none. Only the 2000 most doubtful rows get witnesses.
     level : float, default=0.999
         How sure each certificate in `withstands` is.
-    n_jobs : int, default=None
-    device : {"cpu", "cuda", "auto"}, default="cpu"
-    random_state : int, RandomState instance or None, default=None
-    verbose : int, default=0
+    n_jobs, device, random_state, verbose
         As in `SubSVMClassifier`; what is not the default replaces those of estimators.
 
     Attributes
@@ -82,8 +79,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     scaler_ : ColumnScaler
         If columns were scaled: `model_` takes `scaler_.transform(X)`.
     classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
+    n_features_in_, feature_names_in_
         If X has columns, and if they have names.
 
     Notes
@@ -291,6 +287,10 @@ def correct_labels(
     estimator, scale, rule, action, max_error_rate, min_confidence, n_witnesses, level, n_jobs, device, \
 random_state, verbose
         As in `LabelCorrector`.
+
+    Returns
+    -------
+    Correction
 
     Examples
     --------

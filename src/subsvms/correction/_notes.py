@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from subsvms.correction._noise import SMALLEST_CLASS
 from subsvms.correction._rule import Halt, Settings
-from subsvms.exceptions import Note, Setting, format_percent
+from subsvms.exceptions import Note, Setting, format_percent, name_few
 
-CLASSES_NAMED = 5  # classes in a note; the others are counted
 HALTS = {
     Halt.UNASKED: "every SVM was trained on this row, so none of them can judge it",
     Halt.UNEXPLAINED: "the features do not predict the labels, so none is changed",
@@ -180,13 +179,6 @@ def format_keeper(halt: Halt, settings: Settings, judge: str | None = None) -> s
     return KEEPERS.get(halt, "a safety check")
 
 
-def name_some(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
-    n_more = len(names) - CLASSES_NAMED
-    *others, last = names if n_more <= 0 else [*names[:CLASSES_NAMED], f"{n_more} more"]
-    return f"{', '.join(others)} and {last}" if others else last
-
-
 def format_scarce(classes: Sequence[tuple[str, int, int]]) -> list[Note]:
     """Return notes on classes with too few rows to be judged: one on small ones, one on those hardly seen.
 
@@ -211,12 +203,12 @@ def format_scarce(classes: Sequence[tuple[str, int, int]]) -> list[Note]:
 
 
 def _count_classes(named):
-    return f"Class {named[0]}" if len(named) == 1 else f"{len(named)} classes, {name_some(named)}"
+    return f"Class {named[0]}" if len(named) == 1 else f"{len(named)} classes, {name_few(named)}"
 
 
 def format_contradicted(classes: Sequence[str], share: float | None, judge: str | None = None) -> Note:
     who = "The vote" if judge is None else judge[0].upper() + judge[1:]
-    labels = [f"most rows labelled {name_some(classes)}"] if classes else []
+    labels = [f"most rows labelled {name_few(classes)}"] if classes else []
     labels += [] if share is None else [f"{format_percent(share)} of all labels"]
     return Note("contradicted", CONTRADICTED, who=who, labels=", and ".join(labels))
 

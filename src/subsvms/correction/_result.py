@@ -200,8 +200,9 @@ class Correction(Verdicts):
         Returns
         -------
         DataFrame
-            `withstands` is about the winner of the vote, which is not `suggested_label` where the rule keeps
-            a label against the vote; it is left out if other judges than SVMs judged.
+            Of the user's library; for arrays and Arrow of pandas, or else polars, where `index` has the
+            number of the row. `withstands` is about the winner of the vote, which is not `suggested_label`
+            where the rule keeps a label against the vote; it is left out if other judges than SVMs judged.
         """
         columns: dict[str, Any] = {
             "is_label_issue": self.flagged,
@@ -236,7 +237,7 @@ class Correction(Verdicts):
         return render_html(self)
 
     def report(self, path: str | os.PathLike) -> Any:
-        """Write a page to read and to pass on, such as "report.html", and return its path."""
+        """Write a page to pass on, such as "report.html", and return its path; a file there is replaced."""
         return self._need_origin("report on").write_report(self, path)
 
     def review(

@@ -23,7 +23,7 @@ WHOLE = "classifier with preprocessing"  # the header's "model" in a file that i
 
 
 def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
-    """Write a fitted model to a file; if that fails, an existing file is left as it was.
+    """Write a fitted model to a file, which is replaced if it exists; if that fails, it is left as it was.
 
     Parameters
     ----------

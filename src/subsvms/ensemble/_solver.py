@@ -63,10 +63,7 @@ class Solution:
         )  # fmt: skip
 
     def dual_coef(self, subsets: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return the coefficients by place in the subset.
-
-        Shapes: returns (n_subsets, size) or (n_subsets, n_classes - 1, size).
-        """
+        """Return the coefficients by place in the subset: (n_subsets, [n_classes - 1,] size)."""
         n_classes = int(self.pairs.max()) + 1
         layout = lay_out(labels[subsets], n_classes)
         out = np.zeros((len(subsets), n_classes - 1, subsets.shape[1]))
@@ -86,10 +83,7 @@ class Layout(NamedTuple):
 
 
 def lay_out(drawn: np.ndarray, n_classes: int) -> Layout:
-    """Lay out the problems of all subsets, pair after pair.
-
-    Shapes: drawn (n_subsets, size).
-    """
+    """Lay out the problems of all subsets, drawn (n_subsets, size), pair after pair."""
     n_subsets, size = drawn.shape
     pairs = np.array([(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)])
     if n_classes == 2:  # a subset is one problem, complete and in order

@@ -286,7 +286,7 @@ def format_estimated(size, phi, seconds, measured, error_rate) -> list[str]:
         f"An SVM trained on {size} rows disagrees with {mean:.1%} of the given labels of rows it has not "
         f"seen, and so with a share of at most {round_up(phi)} of the clean ones if at most "
         f"{error_rate:.1%} are wrong (upper limit, confidence {LEVEL:g}, from {N_TRIALS} SVMs of each size).",
-        f"By the given labels: {str(measured).partition('. ')[0]}.",
+        f"{measured.finding} This is by the given labels, on class-balanced draws.",
         f"Fitting takes about {seconds:.2g} seconds on this machine.",
     ]
 

@@ -116,15 +116,19 @@ class Regularity:
         return np.minimum(self.interval[:, 1] + error_rate * np.max(self.chances / self.shares), 1.0)
 
     def __str__(self) -> str:
+        return (
+            f"{self.finding} The labels were taken as they are: if some are wrong, SVMs were trained on and "
+            "judged by them, and this is not a property of the clean table but the error rate epsilon of "
+            "Theorem 6."
+        )
+
+    @property
+    def finding(self) -> str:
+        """Say from which r on the table is regular."""
         r, limit = self.smallest_size, f"at most {self.threshold:g} with probability {1 - self.delta:g}"
         if r is None:
-            first = f"Not regular: with up to {self.sizes[-1]} rows, an SVM's error rate is not {limit}."
-        else:
-            first = f"Regular from r = {r} on: the error rate of an SVM trained on r rows is {limit}."
-        return (
-            f"{first} The labels were taken as they are: if some are wrong, SVMs were trained on and judged "
-            "by them, and this is not a property of the clean table but the error rate epsilon of Theorem 6."
-        )
+            return f"Not regular: with up to {self.sizes[-1]} rows, an SVM's error rate is not {limit}."
+        return f"Regular from r = {r} on: the error rate of an SVM trained on r rows is {limit}."
 
 
 @renamed(confidence="level")

@@ -59,6 +59,7 @@ def corrupt_file(
             "{region_class} is for the attack 'region' only; the attack is {name!r}: leave it out.",
             name=attack,
         )
+    how |= {"matrix": None if matrix is None else parse_matrix(matrix), "random_state": options.random_state}
     table = read_table(where, options.label, **options.reading)
     path = output or place_beside(table, "corrupted")
     find_output_format(path)  # before the attack, which may take minutes
@@ -75,7 +76,6 @@ def corrupt_file(
     if region_class is not None:
         classes = Classes.of(table.classes)
         how["label"] = classes.labels[classes.find_text(region_class, "The class")]
-    how |= {"matrix": None if matrix is None else parse_matrix(matrix), "random_state": options.random_state}
     made_wrong = attack_labels(attack, X, table.labels[rows], **how)
     labels, flipped = table.labels.copy(), np.zeros(len(table), dtype=bool)
     labels[rows], flipped[rows] = made_wrong.labels, made_wrong.flipped

@@ -229,15 +229,10 @@ class QuestionDesk(Desk):
 
 
 class AuditDesk(QuestionDesk):
-    """The audit of a run's folder.
+    """The audit of a run's folder: 50 answers, asked again if they overturn a label, seed 0 and level .95.
 
-    folder: made by `subsvms correct`.
-    n_answers: how many answers will be given, 50 by default.
-    seed: 0 by default.
-    repeat: whether each answer that overturns a label is asked again; by default it is.
-    confidence: .95 by default.
-    create: whether to begin an audit if there is none, and to store anything. An audit that was begun has
-    its own values of the above: others are refused.
+    An audit that was begun has its own values of these: others are refused. With `create` one is begun if
+    there is none; without, nothing is stored.
     """
 
     kind = Turns

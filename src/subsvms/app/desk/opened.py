@@ -26,11 +26,7 @@ TAKEN = "{path!r} {what}: choose another name{output:aside}."
 
 
 class Desk:
-    """A run's folder, opened: its record, and rows of the table that the run read.
-
-    folder: made by `subsvms correct`.
-    create: whether to create the file of what people did if there is none; who only reads needs none.
-    """
+    """A run's folder, opened; with `create` there will be a file of what people did; readers need none."""
 
     room = ""  # what is done here, and the page for it
     page_words: Mapping[str, Any] = {}  # what the page says besides its title

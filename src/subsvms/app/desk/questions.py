@@ -25,13 +25,10 @@ AHEAD = 5  # rows of a set that several people answer at once: it may pass any t
 
 
 class Turns:
-    """An audit, and the answers that wait for their turn.
+    """An audit with all answers whose turn has come, and the answers that wait for it.
 
-    audit: with all answers whose turn has come.
-    options: what it was begun with.
-    is_blind: whether nothing is told about an answer, because it may be asked again.
-    needless: answers that came early, about rows of a set that passed before their turn. They are no part of
-    the claim.
+    Nothing is told about an answer (`is_blind`) if it may be asked again. Answers that came early, about rows
+    of a set that passed before their turn, are `needless`: no part of the claim.
     """
 
     part, option = "audit", "answers"  # what it is for, and the option for the number of answers

@@ -16,7 +16,6 @@ labels follow from it, few of them are wrong. A copy that is used hides all wron
 said in a note, with the option that does the opposite.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +24,7 @@ from scipy import sparse
 
 from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_values
 from subsvms.app.quoting import show
-from subsvms.exceptions import Note, Sentence, Setting, format_percent
+from subsvms.exceptions import MAX_NAMED, Note, Sentence, Setting, format_percent, name_few
 
 MAX_MISSED = 0.02  # share of the labels outside the largest class that a leak may miss
 MAX_MISSED_BY_CODE = 0.05  # the same of a column with one value for each class, if others prove it a copy
@@ -33,7 +32,6 @@ MUCH_WORSE = 4  # times as many labels as such a copy misses
 AS_GOOD = 2 * MAX_MISSED  # the other columns are about as good if they miss no more
 USEFUL = 0.8  # they say something about the labels if they miss no more; guessing misses all
 MOST_ROWS = 4000  # that the other columns are judged by: a second of work
-MAX_NAMED = 5  # columns in a note; the others are counted
 
 
 WORDS = {  # of notes on one column, and on several: left out; used because they were asked for; used
@@ -149,12 +147,4 @@ def note_leaks(kind: str, leaks: dict[str, Leak], what: str = "column") -> list[
     hint = Sentence(" with {exclude}", exclude=Setting("exclude", some)) if what == "column" else ""
     values = {"what": what, "hint": hint, "keep": Setting("keep", some)}
     words = WORDS[kind][len(names) > 1]
-    return [Note(kind, words, name=_name_some(names), why=leaks[names[0]].words, **values)]
-
-
-def _name_some(names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return show(names[0])
-    shown = [show(name) for name in names[:MAX_NAMED]]
-    last = [f"{len(names) - MAX_NAMED} more"] if len(names) > MAX_NAMED else [shown.pop()]
-    return f"{', '.join(shown)} and {last[0]}"
+    return [Note(kind, words, name=name_few(list(map(show, names))), why=leaks[names[0]].words, **values)]

@@ -28,10 +28,7 @@ STEPS = 60  # of the power method; a direction that needs more is as good as the
 
 
 def lay_out_map(correction: Correction, features: Table, names: list[Any]) -> dict[str, Any] | None:
-    """Return the map of a correction's rows; None if there are no two directions to show.
-
-    Shapes: features (n_rows, n_features).
-    """
+    """Return the map of a correction's rows; None if there are no two directions to show."""
     known = np.flatnonzero(~correction.missing & (correction.votes.n_voters > 0))
     if features.shape[1] < 2 or len(known) < 3:
         return None

@@ -109,10 +109,9 @@ class BrokenFile(TableError):
 
 
 class AnswersFile:
-    """The file, open; one thread may use it at a time.
+    """The file of the run with this run.json, open; one thread may use it at a time.
 
-    run: the run's run.json: a file that belongs to another run is refused.
-    create: whether to create the file if there is none; otherwise nothing is read, and nothing can be added.
+    If there is none and `create` is false, nothing is read, and nothing can be added.
     """
 
     def __init__(self, path: Path, run: Path | None, *, create: bool = True):

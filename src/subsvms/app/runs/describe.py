@@ -30,11 +30,10 @@ def name_rate(rate: float, interval: Any) -> float | None:
 def list_classes(run: Run) -> list[dict[str, Any]]:
     """Return what was found about each class.
 
-    "rate" and its ends are about the true class: the share of its rows that carry another label.
-    "estimated_wrong" is about the given class c, how many of its rows belong to another one: n * sum over
-    t != c of P(true t) P(given c | t). Either is None if it is not known. "rows" have this label before;
-    "changed" and "left_out" of them no longer have it, "changed_to" and "filled" others got it, and "after"
-    have it in the end.
+    "rate" and its ends are about the true class, the share of its rows that carry another label;
+    "estimated_wrong" about the given class c, how many of its rows belong to another one: n * sum over t != c
+    of P(true t) P(given c | t). "rows" have this label before; "changed" and "left_out" of them no longer
+    have it, "changed_to" and "filled" others got it, and "after" have it in the end.
     """
     noise, tally = run.correction.noise, run.tally
     joint = noise.shares[:, None] * noise.matrix * tally.labelled

@@ -138,14 +138,14 @@ def remove_known(folder: Path, known: Known = UNDER_WAY.fullmatch, last: str = R
         return
     with suppress(OSError):
         _remove_files(folder, known, last)
-    with suppress(OSError):
         folder.rmdir()
 
 
 def _remove_files(folder, known, last):
     """Remove the known files of a folder, one of them last, and those of our folders that are empty then."""
     for name in sorted(_sort_out(folder, known)[0], key=last.__eq__):
-        (folder / name).unlink(missing_ok=True)
+        with suppress(OSError):  # the others go all the same
+            (folder / name).unlink(missing_ok=True)
     for one in names.FOLDERS:
         with suppress(OSError):  # not there, or not empty
             (folder / one).rmdir()

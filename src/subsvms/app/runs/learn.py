@@ -287,6 +287,8 @@ def load_drawn(folder: Path) -> tuple[dict[Any, int], Drawing, str, Any] | None:
     if not (folder / DRAWN).is_file():
         return None
     note = json.loads((folder / DRAWN).read_text(encoding="utf-8"))
+    if "counts" not in note:  # version 0.1.0 kept less
+        return None
     drawn = note["drawing"]
     hashes = {name: np.array(drawn[name], np.uint64)[()] for name in ("last", "last_overall")}
     drawing = Drawing(**drawn | hashes | {"sizes": np.array(drawn["sizes"])})

@@ -113,7 +113,11 @@ def _check_settled(path, name):
             f"{name} has changes in {log.name!r} that are not in it yet: close the program that uses it."
         )
     # a journal that is done with is empty, or starts with zeros
-    if journal.is_file() and any(journal.read_bytes()[:8]):
+    if not journal.is_file():
+        return
+    with journal.open("rb") as file:
+        unfinished = any(file.read(8))
+    if unfinished:
         raise TableError(
             f"{name} has changes that are not finished, as {journal.name!r} says: close the program that "
             "uses it, or open and close it there if that program was stopped."

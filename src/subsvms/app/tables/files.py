@@ -173,8 +173,11 @@ def decompress(data: bytes, name: str, claimed: str | None = None) -> bytes:
         if found == "zstd":
             import pyarrow as pa
 
-            return _read_limited(pa.CompressedInputStream(pa.BufferReader(data), "zstd"), name)
-        return _read_limited({"gzip": gzip, "bzip2": bz2, "xz": lzma}[found].open(BytesIO(data)), name)
+            opened = pa.CompressedInputStream(pa.BufferReader(data), "zstd")
+        else:
+            opened = {"gzip": gzip, "bzip2": bz2, "xz": lzma}[found].open(BytesIO(data))
+        with opened as stream:
+            return _read_limited(stream, name)
 
 
 class Allowance:

@@ -278,7 +278,9 @@ def is_lazy(table: Any) -> bool:
 
 def read_lazy(table: Any) -> Iterator[Any]:
     """Yield the rows of a lazy table, as pyarrow.RecordBatch of plain types."""
-    batches = _read_polars(table) if hasattr(table, "collect") else _read_duckdb(table)
+    from narwhals import dependencies
+
+    batches = _read_polars(table) if dependencies.is_polars_lazyframe(table) else _read_duckdb(table)
     failed = f"The {type(table).__name__} cannot be read"
     while True:
         with explaining(failed, "run its query by itself to see why."):  # whatever the query meets
