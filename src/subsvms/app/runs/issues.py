@@ -6,6 +6,7 @@ A label is held back if another is more probable, but the rule kept it: fewer ch
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from subsvms.correction._neighbours import Witnesses, find_witnesses
 from subsvms.correction._result import Correction, list_suspicious
 
 MOST_LISTED = 100_000  # issues of a table in parts in one file
+FILES_AT_ONCE = 32  # of which the ranks of all issues are held in memory
 FLAGGED, HELD_BACK, UNSUSPICIOUS, FILLED = range(4)  # kinds of rows to look at, in this order
 
 
@@ -123,12 +125,7 @@ def list_worst(
     from pyarrow import parquet
 
     paths = sorted((folder / ISSUE_PARTS).glob("*.parquet"))
-    keys = [np.zeros((4, 0))]  # kind, quality, row and file of the worst so far
-    for number, path in enumerate(paths):
-        keys.append(read_ranks(path, number))
-        if sum(part.shape[1] for part in keys) > 10 * most:
-            keys = [keep_worst(keys, most)]
-    worst = keep_worst(keys, most)
+    worst = np.zeros((4, 0))  # kind, quality, row and file of the worst so far
 
     def take(number):
         with parquet.ParquetFile(paths[number]) as file:
@@ -136,6 +133,9 @@ def list_worst(
         return found.filter(np.isin(found["row"].to_numpy(), worst[2, worst[3] == number]))
 
     with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
+        for start in range(0, len(paths), FILES_AT_ONCE):
+            part = paths[start : start + FILES_AT_ONCE]
+            worst = keep_worst([worst, *pool.map(read_ranks, part, count(start))], most)
         pieces = list(pool.map(take, np.unique([0, *worst[3]]).astype(int).tolist()))
     found = pa.concat_tables(pieces, promote_options="permissive")
     first = numbers[issues.rows] + 1  # their order is exact: quality is rounded in the files
