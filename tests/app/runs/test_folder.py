@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -304,6 +305,22 @@ def test_a_run_that_was_stopped_while_it_emptied_or_tidied_a_folder_leaves_nothi
     with pytest.raises(TableError, match="an earlier run"):
         prepare_place(place, force=False)
     assert names(place) == ["corrected.csv", "run.json"]
+
+
+def test_a_file_that_cannot_be_removed_keeps_no_other(tmp_path, monkeypatch):
+    unlink = Path.unlink
+
+    def refuse_one(path, **how):
+        if path.name == "000000.json":
+            raise PermissionError
+        unlink(path, **how)
+
+    monkeypatch.setattr(Path, "unlink", refuse_one)
+    with resume_folder(tmp_path / "a", {}, force=False) as folder:
+        (folder / "done").mkdir()
+        for number in range(3):
+            (folder / f"done/00000{number}.json").write_text("{}")
+    assert names(tmp_path / "a") == ["done", "done/000000.json"]
 
 
 @pytest.mark.parametrize("one, other", [("out", "out-2"), ("a" * 200 + "b", "a" * 200 + "c")])

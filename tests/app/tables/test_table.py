@@ -195,6 +195,7 @@ def test_they_are_read_in_order_as_often_as_needed(tables, monkeypatch):
             found = pa.Table.from_batches(read_lazy(one))
             assert is_lazy(one) and found.to_pydict() == columns.to_pydict()
         assert as_arrow(one).to_pydict() == columns.to_pydict()
+    assert list(read_lazy(duckdb.sql("select 1 as collect")))[0].to_pydict() == {"collect": [1]}
     assert not is_lazy(columns) and not is_lazy(pl.from_arrow(columns))
     monkeypatch.delattr(pl.LazyFrame, "collect_batches", raising=False)  # as before 1.34
     assert pa.Table.from_batches(read_lazy(others[0])).to_pydict() == columns.to_pydict()
