@@ -120,13 +120,11 @@ def check_state(state: Any, version: int) -> dict[str, Any]:
             f"format {version}: use the version that began it."
         )
     kinds: dict[str, Callable[[Any], bool]] = {
-        "made_from": lambda value: isinstance(value, str),
-        "n_answers": _is_count,
+        "made_from": lambda value: isinstance(value, str), "n_answers": _is_count,
         "confidence": lambda value: isinstance(value, float),
-        "repeat": lambda value: isinstance(value, bool),
-        "random_state": _is_count,
+        "repeat": lambda value: isinstance(value, bool), "random_state": _is_count,
         "answers": lambda value: isinstance(value, list | tuple),
-    }
+    }  # fmt: skip
     for name, fits in kinds.items():
         if not fits(state.get(name)):
             found = format_value(state.get(name))

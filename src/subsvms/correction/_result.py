@@ -170,16 +170,12 @@ class Correction(Verdicts):
         names = [repr(name) for name in self.classes.tolist()]
         compared = self.compared[rows]
         columns = {
-            "given": self.given[rows],
-            "compared": compared,
-            "n_voters": self.votes.n_voters[rows],
+            "given": self.given[rows], "compared": compared, "n_voters": self.votes.n_voters[rows],
             "winner": self.votes.counts[rows].argmax(axis=1),
-            "n_votes": self.votes.counts[rows].max(axis=1),
-            "p_given": self._own_posterior[rows],
-            "p_compared": self.judgement.posterior[rows, compared],
-            "action": self.action[rows],
+            "n_votes": self.votes.counts[rows].max(axis=1), "p_given": self._own_posterior[rows],
+            "p_compared": self.judgement.posterior[rows, compared], "action": self.action[rows],
             "halt": self.judgement.halt[rows],
-        }
+        }  # fmt: skip
         cases = map(Case, *(columns[name].tolist() for name in Case._fields))
         return [format_reason(case, names, self.settings, self.judge) for case in cases]
 

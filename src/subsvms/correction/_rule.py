@@ -134,14 +134,10 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     others = np.where(np.arange(n_classes) == given[:, None], -1.0, scores)
     quality = rank_quality(values, noise.expect(values), by_noise, given, overlap.weight)
     return Judgement(
-        posterior=posterior,
-        suggested=np.where(flagged | ~known, best, given),
-        flagged=flagged,
-        rival=pick_best(others, sizes),
-        score=score,
-        quality=np.where(known & ~asked, 1.0, quality),
+        posterior=posterior, suggested=np.where(flagged | ~known, best, given), flagged=flagged,
+        rival=pick_best(others, sizes), score=score, quality=np.where(known & ~asked, 1.0, quality),
         halt=halt,
-    )
+    )  # fmt: skip
 
 
 def make_room(posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray) -> np.ndarray:
@@ -198,13 +194,11 @@ def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray
     posterior = judgement.posterior.copy()
     posterior[decided] = np.eye(posterior.shape[1])[verified[decided]]
     return replace(
-        judgement,
-        posterior=posterior,
+        judgement, posterior=posterior, flagged=judgement.flagged & ~decided,
         suggested=np.where(labelled, given, judgement.suggested),
-        flagged=judgement.flagged & ~decided,
         quality=np.where(labelled, verified == given, judgement.quality),
         halt=np.where(decided, np.int8(Halt.VERIFIED), judgement.halt),
-    )
+    )  # fmt: skip
 
 
 # The limit on changes

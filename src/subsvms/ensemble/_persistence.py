@@ -61,11 +61,10 @@ def classifier_to_state(model: SubSVMClassifier) -> State:
         "model": name,
         "params": {key: _plain(key, value) for key, value in model.get_params().items()},
         "classes": {"dtype": model.classes_.dtype.str, "values": _plain_labels(model.classes_)},
-        "n_iter_": model.n_iter_,
-        "n_features_in_": model.n_features_in_,
+        "n_iter_": model.n_iter_, "n_features_in_": model.n_features_in_,
         "feature_names_in_": list(getattr(model, "feature_names_in_", [])) or None,
         "kernel": voters.kernel._asdict(),
-    }
+    }  # fmt: skip
     for part in ("lists", "rows"):
         rows = getattr(voters, part)
         header[part] = None if rows is None else {"full": rows.full, "n_columns": rows.n_columns}
@@ -148,14 +147,12 @@ def build_classifier(state: State) -> SubSVMClassifier:
 
     kernel = header["kernel"]
     require(all(isinstance(kernel[key], int | float) for key in Kernel._fields), "kernel")
+    intercept, pairs, order = (arrays[f"voters.{name}"] for name in ("intercept", "pairs", "order"))
     model.voters_ = Voters(
-        _build_rows("lists", header["lists"], arrays),
-        arrays["voters.intercept"],
-        arrays["voters.pairs"],
-        arrays["voters.order"],
+        _build_rows("lists", header["lists"], arrays), intercept, pairs, order,
         Kernel(kernel["kind"], float(kernel["gamma"]), float(kernel["coef0"]), int(kernel["degree"])),
         None if header["rows"] is None else _build_rows("rows", header["rows"], arrays),
-    )
+    )  # fmt: skip
     require(model.voters_.kernel.kind == KINDS[model.kernel], "kernel")
     _check_voters(model.voters_, n_classes, model.n_features_in_)
     return model
@@ -177,18 +174,12 @@ def _build_rows(part: str, header: dict, arrays: dict[str, np.ndarray]) -> Rows:
     n_columns = int(header["n_columns"])
     require(
         all(is_array(array, "i", (None,)) and array.itemsize == 8 for array in (pointer, column, features))
-        and is_array(value, "f", column.shape)
-        and is_array(norm, "f", (len(pointer) - 1,))
-        and value.dtype == norm.dtype
-        and pointer[0] == 0
-        and pointer[-1] == len(column)
-        and np.all(np.diff(pointer) >= 0)
-        and np.all(pointer % PAD == 0)
-        and is_within(column, 0, n_columns)
-        and len(features) == n_columns
-        and np.all(np.diff(features, prepend=-1) > 0),
+        and is_array(value, "f", column.shape) and is_array(norm, "f", (len(pointer) - 1,))
+        and value.dtype == norm.dtype and pointer[0] == 0 and pointer[-1] == len(column)
+        and np.all(np.diff(pointer) >= 0) and np.all(pointer % PAD == 0) and is_within(column, 0, n_columns)
+        and len(features) == n_columns and np.all(np.diff(features, prepend=-1) > 0),
         part,
-    )
+    )  # fmt: skip
     return Rows(pointer, column, value, norm, bool(header["full"]), features, n_columns)
 
 
@@ -200,15 +191,11 @@ def _check_voters(voters: Voters, n_classes: int, n_features: int) -> None:
     require(np.isfinite(kernel.gamma) and np.isfinite(kernel.coef0) and 1 <= kernel.degree < 2**31, "kernel")
     require(dtypes in ({np.dtype(np.float32)}, {np.dtype(np.float64)}), "precision")
     require(
-        is_array(voters.pairs, "i", (n_pairs, 2))
-        and is_within(voters.pairs, 0, n_classes)
+        is_array(voters.pairs, "i", (n_pairs, 2)) and is_within(voters.pairs, 0, n_classes)
         and is_array(voters.order, "i", (n_classes,))
         and np.array_equal(np.sort(voters.order), np.arange(n_classes))
-        and is_array(voters.intercept, "f", (n_problems,))
-        and n_problems > 0
-        and n_problems % n_pairs == 0
-        and is_within((rows or lists).features, 0, n_features)
-        and (rows is not None) == kernel.needs_rows
+        and is_array(voters.intercept, "f", (n_problems,)) and n_problems > 0 and n_problems % n_pairs == 0
+        and is_within((rows or lists).features, 0, n_features) and (rows is not None) == kernel.needs_rows
         and (rows is None or len(rows.norm) == lists.n_columns),
         "parts: they do not fit together",
-    )
+    )  # fmt: skip

@@ -101,13 +101,10 @@ def lay_out(drawn: np.ndarray, n_classes: int) -> Layout:
     opposing = np.stack([pairs[:, 1] - 1, pairs[:, 0]], axis=1)  # not counting the row's own
     start = np.concatenate([begins[::2], [lengths.sum()]])
     return Layout(
-        pairs=pairs,
-        start=start,
-        subset=source // size,
-        place=by_class.ravel()[source],
+        pairs=pairs, start=start, subset=source // size, place=by_class.ravel()[source],
         target=np.repeat(np.resize([-1.0, 1.0], len(lengths)), lengths),
         other=np.repeat(np.tile(opposing.ravel(), n_subsets), lengths),
-    )
+    )  # fmt: skip
 
 
 def solve_subsets(

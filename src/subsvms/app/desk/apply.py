@@ -208,16 +208,13 @@ def _describe_final(desk: ReviewDesk, done: Applied, claims: list[str], undecide
     options: dict[str, Any] = {} if undecided == "keep" else {"undecided": undecided}
     options |= {} if inside else {"output": done.path}
     return {
-        "file": done.path.name if inside else str(done.path),
-        "title": desk.title,
+        "file": done.path.name if inside else str(done.path), "title": desk.title,
         "before": CORRECTED if desk.in_parts else f"{CORRECTED}{get_ending(desk.table)}",
-        "changed": done.changed,
-        "words": done.words,
-        "decided": bool(done.labels.known),
+        "changed": done.changed, "words": done.words, "decided": bool(done.labels.known),
         "remarks": [remark for remark in done.remarks if remark not in claims],
         "review": write_command("review", folder),
         "apply": write_command("apply", folder, **options, force=True),
-    }
+    }  # fmt: skip
 
 
 def read_verified(path: Path, label: str) -> tuple[tuple[tuple[int, Any], ...], Input]:

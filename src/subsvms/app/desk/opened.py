@@ -123,15 +123,9 @@ class Desk:
 
     def check_output(self, path: Path, *, force: bool) -> Path:
         """Return where to write, with links followed; files that the run read or wrote are never replaced."""
-        kept = (
-            names.RECORD,
-            names.ISSUES,
-            names.LISTED,
-            names.REPORT,
-            *names.DECISION_FILES,
-            *names.AUDIT_FILES,
-        )
-        if path.resolve() in {(self.folder / name).resolve() for name in (*kept, *self.record.files)}:
+        own = (names.RECORD, names.ISSUES, names.LISTED, names.REPORT, *self.record.files)
+        kept = (*own, *names.DECISION_FILES, *names.AUDIT_FILES)
+        if path.resolve() in {(self.folder / name).resolve() for name in kept}:
             raise TableError(TAKEN, path=str(path), what="is a file of the run itself")
         read = (*self.record.input.paths, self.record.input.features)
         return check_target(path, [as_place(one) for one in read if one is not None], force=force)

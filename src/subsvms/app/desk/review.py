@@ -306,15 +306,12 @@ class ReviewDesk(Desk):
         """Return what is known about an issue in short, but for the preview of its values."""
         row, expected = int(self.rows[number]), self.expected[number]
         return {
-            "row": row,
-            "id": self.names[number] if self.names else None,
+            "row": row, "id": self.names[number] if self.names else None,
             "given": self.classes[self.given[number]] if self.given[number] >= 0 else None,
-            "suggested": self.classes[self.suggested[number]],
-            "confidence": float(self.confidence[number]),
+            "suggested": self.classes[self.suggested[number]], "confidence": float(self.confidence[number]),
             "expected": None if np.isnan(expected) else float(expected),
-            "flagged": bool(self.flagged[number]),
-            "decision": _as_plain(self.decisions.latest(row)),
-        }
+            "flagged": bool(self.flagged[number]), "decision": _as_plain(self.decisions.latest(row)),
+        }  # fmt: skip
 
     def _preview(self, numbers: list[int]) -> list[list[dict[str, str]]]:
         """Return an excerpt of each issue's long text, or of the two columns that matter most."""

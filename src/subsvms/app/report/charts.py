@@ -29,10 +29,7 @@ FEWEST_CERTIFIED = 0.01  # share of the verdicts that withstand a change; a curv
 
 
 def draw_charts(
-    correction: Correction,
-    *,
-    moves: Sequence[Sequence[int]] | np.ndarray | None = None,
-    features: Table | None = None,
+    correction: Correction, *, moves: Sequence[Sequence[int]] | None = None, features: Table | None = None
 ) -> dict[str, str]:
     """Draw the mix-ups, the map, the votes and the certificates of a correction.
 

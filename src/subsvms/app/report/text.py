@@ -31,16 +31,10 @@ def open_templates() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     pages.filters |= {
-        "cell": lambda value: cut(value, MAX_CELL),
-        "name": lambda value: cut(value, MAX_NAME),
-        "count": format_count,
-        "percent": format_percent,
-        "place": format_place,
-        "time": format_time,
-        "number": read_number,
-        "digits": format_digits,
-        "key": format_key,
-    }
+        "cell": lambda value: cut(value, MAX_CELL), "name": lambda value: cut(value, MAX_NAME),
+        "count": format_count, "percent": format_percent, "place": format_place, "time": format_time,
+        "number": read_number, "digits": format_digits, "key": format_key,
+    }  # fmt: skip
     pages.globals |= {"between": format_interval, "largest": largest, "max_whole": MAX_WHOLE}
     return pages
 

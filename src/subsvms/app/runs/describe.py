@@ -231,18 +231,15 @@ def list_parameters(run: Run) -> list[list[str]]:
     if kernel != "linear":
         kernel = f"{kernel}, gamma {model.voters_.kernel.gamma:.3g}"
     asked = {
-        "rule": options.rule,
-        "action": options.action,
+        "rule": options.rule, "action": options.action,
         "changes allowed": "any" if most is None else f"{format_percent(most)} of the labels",
-        "confidence needed": f"{options.min_confidence:g}",
-        "SVMs": f"{model.n_estimators:,}",
-        "rows in each subset": f"{model.subsets_.shape[1]:,}",
-        "kernel": kernel,
+        "confidence needed": f"{options.min_confidence:g}", "SVMs": f"{model.n_estimators:,}",
+        "rows in each subset": f"{model.subsets_.shape[1]:,}", "kernel": kernel,
         "seed": str(options.random_state),
         "columns left out": ", ".join(map(cut, options.exclude)) or "none",
         "columns used": ", ".join(map(cut, options.only)) or "all",
         "features from": "columns" if run.features_path is None else run.features_path.name,
-    }
+    }  # fmt: skip
     if options.pool_size is not None:
         asked["rows in the sample"] = f"{len(run.correction):,}"
         asked["rows that SVMs are trained on"] = f"{len(run.model.oob_winners_):,}"

@@ -135,7 +135,8 @@ def list_worst(
     with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
         for start in range(0, len(paths), FILES_AT_ONCE):
             part = paths[start : start + FILES_AT_ONCE]
-            worst = keep_worst([worst, *pool.map(read_ranks, part, count(start))], most)
+            both = np.concatenate([worst, *pool.map(read_ranks, part, count(start))], axis=1)
+            worst = both[:, np.lexsort(both[2::-1])[:most]]
         pieces = list(pool.map(take, np.unique([0, *worst[3]]).astype(int).tolist()))
     found = pa.concat_tables(pieces, promote_options="permissive")
     first = numbers[issues.rows] + 1  # their order is exact: quality is rounded in the files
@@ -156,12 +157,6 @@ def read_ranks(path: Path, number: int) -> np.ndarray:
     kind = np.where(missing, FILLED, np.where(flagged, FLAGGED, other))
     quality = np.nan_to_num(found["label_quality"].to_numpy(zero_copy_only=False))
     return np.stack([kind, quality, found["row"].to_numpy(), np.full(len(kind), number)])
-
-
-def keep_worst(keys: list[np.ndarray], most: int) -> np.ndarray:
-    """Return the worst of some issues, in the order in which to look at them."""
-    both = np.concatenate(keys, axis=1)
-    return both[:, np.lexsort(both[2::-1])[:most]]
 
 
 def add_comparisons(table: Any, issues: Issues, numbers: np.ndarray) -> Any:

@@ -23,13 +23,7 @@ from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
 from subsvms.app.quoting import suggest
 from subsvms.app.runs.run import Run
 from subsvms.app.tables.files import check_target, find_output_format
-from subsvms.app.tables.table import (
-    LabelledTable,
-    number_name,
-    place_beside,
-    read_table,
-    write_table,
-)
+from subsvms.app.tables.table import LabelledTable, number_name, place_beside, read_table, write_table
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._device import check_device
 from subsvms.ensemble._persistence import MODELS, WHOLE, build_classifier, classifier_to_state

@@ -136,9 +136,7 @@ def release_memory() -> None:
 
 
 def open_source(
-    where: str | os.PathLike | Sequence[str | os.PathLike],
-    label: str | None,
-    base: Place | None = None,
+    where: str | os.PathLike | Sequence[str | os.PathLike], label: str | None, base: Place | None = None
 ) -> Files:
     """Find the units of a table in Parquet files."""
     from pyarrow import dataset

@@ -124,13 +124,11 @@ def _check_table(columns: Any, label: str | None, options: dict, *, name: str, *
 def keep_rows(table: LabelledTable, keep: np.ndarray) -> LabelledTable:
     """Return a table without some of its rows; the rest is as it was, byte for byte."""
     return replace(
-        table,
-        columns=table.columns.filter(np.asarray(keep)),
-        labels=table.labels[keep],
+        table, columns=table.columns.filter(np.asarray(keep)), labels=table.labels[keep],
         written_labels=None if table.written_labels is None else table.written_labels[keep],
         matrix=None if table.matrix is None else table.matrix[keep],
         text=None if table.text is None else table.text.keep_rows(keep),
-    )
+    )  # fmt: skip
 
 
 def write_table(
