@@ -219,7 +219,7 @@ def do_job(args, engine):
     return {
         "engine": engine, "rows": n_rows, "seconds": seconds, "rows_a_second": n_rows / seconds,
         "walls": walls.seconds, "threads": {name: watch.seconds.get(name) for name in STAGES},
-        "flagged": summary.flagged, "peak_mib": peak, "bytes_written": n_bytes,
+        "flagged": summary.counted.flagged, "peak_mib": peak, "bytes_written": n_bytes,
     }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ from subsvms.app.runs.options import LABEL_OPTIONS, Options, TableOptions, list_
 from subsvms.app.runs.outputs import add_audit, as_storable, render_page
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import Clock, Run, recount, run_in_memory
-from subsvms.app.runs.summary import Handles, format_next_steps
+from subsvms.app.runs.summary import Handles, Written, format_next_steps
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.files import check_target, write_content
 from subsvms.app.tables.table import read_frame
@@ -195,9 +195,9 @@ class FrameRun:
         run = recount(self.run, replace(correction, origin=None))
         digest = hashlib.sha256(render_arrow(as_storable(run.table.columns), "parquet")).hexdigest()
         _, summary = describe_run(replace(run, table=replace(run.table, digest=digest)), target.parent)
-        table = "the rows in correction.kept" if summary.dropped else "correction.labels"
+        table = "the rows in correction.kept" if summary.counted.dropped else "correction.labels"
         at_hand = IN_PYTHON._replace(table=table)
-        summary = replace(summary, folder=None, files=[], next=format_next_steps(summary, at_hand))
+        summary = replace(summary, written=Written()).advising(format_next_steps(summary, at_hand))
         write_content(target, add_audit(render_page(summary, run), run).encode())
         return target
 

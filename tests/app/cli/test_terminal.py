@@ -5,17 +5,22 @@ from rich.console import Console
 
 from subsvms._effort import announce
 from subsvms.app.cli import terminal
+from subsvms.app.runs.summary import Told, Written
 
 
 def test_a_summary_shows_names_as_they_are_and_cuts_long_tables():
     line = {"name": "[u]no", "rows": 1000, "estimated_wrong": 5, "flagged": 4, "changed": 3}
     value = {"value": "ann", "rows": 9, "flagged": 1, "share": 0.1, "low": 0.0, "high": 0.5}
-    summary = SimpleNamespace(
-        title="[b]loans.csv", rows=14_000, words=["14 labels look wrong."], label="[i]default",
+    listed = SimpleNamespace(
         groups=[{"column": "[red]who", "lines": [value] * 13, "more": 2}],
         classes=[line, *[line | {"estimated_wrong": None}] * 13],
-        files=[["a.csv", "one"], ["run.json", "two"]], folder="x", model="m", notes=["Look :smile:"],
-        explained=True, remarks=[], next=["Now: subsvms " + "x" * 200], ensemble={"words": "[b]SVMs[/b]"},
+    )
+    steps = ["Now: subsvms " + "x" * 200]
+    summary = SimpleNamespace(
+        about=SimpleNamespace(title="[b]loans.csv", label="[i]default"), listed=listed,
+        counted=SimpleNamespace(rows=14_000), made=SimpleNamespace(ensemble={"words": "[b]SVMs[/b]"}),
+        told=Told(["Look :smile:"], [], "", ["14 labels look wrong."], "", steps),
+        written=Written("x", "m", [["a.csv", "one"], ["run.json", "two"]]),
     )  # fmt: skip
     console = Console(file=io.StringIO(), width=100)
     terminal.show_summary(summary, console)

@@ -3,7 +3,7 @@
 import gc
 import shlex
 import warnings
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -59,10 +59,10 @@ def correct(
     if work.dry_run:
         words = (word for word in context.obj if word != as_flag(Setting("dry_run")))
         command = shlex.join(["subsvms", *("ADDRESS" if is_database(word) else word for word in words)])
-        summary = replace(summary, next=[*summary.next, f"To write the result: {command}"])
+        summary = summary.advising([*summary.told.next, f"To write the result: {command}"])
     summary = tell_flags(summary)
     if work.as_json:
-        print_json(asdict(summary))
+        print_json(summary.flatten())
     elif not work.quiet:
         show_summary(summary, Console())
 

@@ -74,18 +74,22 @@ class PlainLines:
 
 def show_summary(summary: Summary, console: Console) -> None:
     """Print the summary of a run."""
-    console.print(as_text(" ".join([f"{summary.title}: {summary.rows:,} rows.", *summary.words])))
-    console.print(make_class_table(summary), *map(make_group_table, summary.groups), sep="\n")
-    for line in (summary.ensemble["words"], *(f"Note: {note}" for note in summary.notes), *summary.remarks):
+    about, listed, told, written = summary.about, summary.listed, summary.told, summary.written
+    console.print(as_text(" ".join([f"{about.title}: {summary.counted.rows:,} rows.", *told.words])))
+    classes = make_class_table(listed.classes, about.label)
+    console.print(classes, *map(make_group_table, listed.groups), sep="\n")
+    for line in (summary.made.ensemble["words"], *(f"Note: {note}" for note in told.notes), *told.remarks):
         console.print(as_text(line))
     files = []
-    if summary.folder is not None:
-        width = max(len(name) for name, _ in summary.files)
-        files = [f"  {name:{width}}  {about}" for name, about in summary.files]
-        files.insert(0, f"Written to {summary.folder}:")
-    if summary.model is not None:
-        files.append(f"The classifier was saved to {summary.model}.")
-    for line in (*files, *summary.next):  # not wrapped: commands are copied from here
+    if written.folder is not None:
+        width = max(len(name) for name, _ in written.files)
+        files = [
+            f"Written to {written.folder}:",
+            *(f"  {name:{width}}  {what}" for name, what in written.files),
+        ]
+    if written.model is not None:
+        files.append(f"The classifier was saved to {written.model}.")
+    for line in (*files, *told.next):  # not wrapped: commands are copied from here
         console.print(as_text(line), soft_wrap=True)
 
 
@@ -94,7 +98,7 @@ def as_text(line: str) -> Text:
     return Text(make_printable(line))
 
 
-def make_class_table(summary: Summary) -> Table:
+def make_class_table(classes: list[dict[str, Any]], label: str) -> Table:
     """Return the table of the classes."""
     lines = [
         (
@@ -102,9 +106,9 @@ def make_class_table(summary: Summary) -> Table:
             UNKNOWN if line["estimated_wrong"] is None else f"about {line['estimated_wrong']:,}",
             f"{line['flagged']:,}", f"{line['changed']:,}",
         )
-        for line in summary.classes
+        for line in classes
     ]  # fmt: skip
-    heads = (summary.label, "rows", "estimated wrong", "flagged", "changed")
+    heads = (label, "rows", "estimated wrong", "flagged", "changed")
     return make_table("Given labels by class", heads, lines)
 
 

@@ -17,7 +17,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ def write_files(
     """Write the files of a run to a folder that will be called `place`; those of parts are there."""
     run = finding.run
     if finding.labels is None:
-        corrected = summary.files[0][0]
+        corrected = summary.written.files[0][0]
         write_corrected(run, folder / corrected)
         write_issues(finding.issues.to_table(run.table, run.options.id_column), folder)
         write_scores(Scores.of(run.correction), run.table, folder)
@@ -198,8 +198,10 @@ def as_storable(table: Any) -> Any:
 def render_page(summary: Summary, run: Run) -> str:
     """Return the page for people."""
     charts = draw_charts(run.correction, moves=run.tally.moves, features=run.features.X)
-    steps = [step for step in summary.next if getattr(step, "kind", "") != "look"]  # they are on this page
-    return render_report(asdict(replace(summary, next=steps)), charts)
+    steps = [
+        step for step in summary.told.next if getattr(step, "kind", "") != "look"
+    ]  # they are on this page
+    return render_report(summary.advising(steps).flatten(), charts)
 
 
 def add_audit(page: str, run: Run) -> str:
@@ -215,7 +217,7 @@ def write_record(
     finding: Finding, summary: Summary, folder: Path, place: Path, files: dict[str, str], base: Place | None
 ) -> None:
     """Write run.json: what repeats a run, and what it found."""
-    run, labels = finding.run, finding.labels
+    run, labels, made = finding.run, finding.labels, summary.made
 
     def relative(path: Place | None) -> str | None:
         if isinstance(path, Path):
@@ -226,23 +228,16 @@ def write_record(
     if labels is not None:
         stored = {"classes": labels.classes.tolist(), "values": list(labels.numbers.items())}
     record = {
-        "subsvms": FORMAT,
-        "version": summary.version,
+        "subsvms": FORMAT, "version": summary.about.version,
         "input": {
-            "paths": [relative(path) for path in run.table.paths],
-            "sha256": run.table.digest,
-            "features": relative(run.features_path),
-            "features_sha256": run.features_digest,
+            "paths": [relative(path) for path in run.table.paths], "sha256": run.table.digest,
+            "features": relative(run.features_path), "features_sha256": run.features_digest,
             "base": relative(base),
         },
-        "options": asdict(run.options),
-        "files": files,
-        "report": digest_file(folder / REPORT),
+        "options": asdict(run.options), "files": files, "report": digest_file(folder / REPORT),
         "labels": stored,
-        "found": {key: value for key, value in asdict(tell_flags(summary)).items() if key not in ELSEWHERE},
-        "ensemble": summary.ensemble,
-        "versions": dict(summary.versions),
-        "seconds": dict(summary.seconds),
-    }
+        "found": {key: value for key, value in tell_flags(summary).flatten().items() if key not in ELSEWHERE},
+        "ensemble": made.ensemble, "versions": dict(made.versions), "seconds": dict(made.seconds),
+    }  # fmt: skip
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / names.RECORD).write_text(text + "\n", encoding="utf-8")

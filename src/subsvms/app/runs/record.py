@@ -30,7 +30,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Found:
-    """What is read of the summary in a record; the attributes are those of `Summary`."""
+    """What is read of the summary in a record; the attributes are those of its parts."""
 
     title: str
     rows: int

@@ -4,7 +4,7 @@ The report, the terminal and `--json` are three ways to print the same summary.
 """
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
@@ -26,20 +26,9 @@ RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 
 
 @dataclass(frozen=True)
-class Written:
-    """What a run wrote; nothing after a dry run."""
+class About:
+    """What a run was about: the table, and what was asked."""
 
-    folder: str | None = None  # where the result and the classifier were written
-    model: str | None = None
-    # name and description of each file in the folder; first the table, then the issues
-    files: list[list[str]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Summary:
-    """A run in text, numbers, booleans, None, and lists and dictionaries of these."""
-
-    # what it was about: the table, what was asked, and what was used
     title: str  # what the table and its label column are called
     label: str
     version: str  # version of subsvms; when the run ended, in ISO 8601, UTC
@@ -50,12 +39,23 @@ class Summary:
     sample: int | None  # rows that charts and certificates are about, if they are a sample of the table
     rule: str  # as in `Options`
     action: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """What made the result."""
+
     ensemble: dict[str, Any]  # the SVMs that voted, as `describe_ensemble` returns them
     parameters: list[list[str]]  # what was asked for, and what followed from it
     digest: str  # SHA-256 of the table
     versions: list[list[str]]  # by package; by stage
     seconds: list[list[Any]]
-    # what it found, in numbers
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Rows and labels, counted."""
+
     rows: int  # rows of the table; those with a label, those without, and how many of these got one
     labelled: int
     missing: int
@@ -69,12 +69,24 @@ class Summary:
     held_back: int
     audited: int | None  # labels that an audit changed unseen; None without an audit
     kept_by: list[list[Any]]  # what kept the labels that were held back, in words, and how many
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """How many labels are wrong, as far as it is known."""
+
     explained: bool  # whether the columns explain the labels. If not, the noise cannot be estimated.
     error_rate: float | None  # estimated share of wrong labels; None if its interval is too wide to name one
     error_rate_interval: list[float]  # its lower and upper end
     noise_matrix: list[list[float]]  # P(given class | true class), a line for each true class
     # share of the flagged rows for which the suggestion is expected to be right; None without an estimate
     expected_precision: float | None
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What was found about classes, groups and rows, a line for each."""
+
     classes: list[dict[str, Any]]  # what `list_classes`, `list_moves` and `list_groups` return
     moves: list[dict[str, Any]]
     groups: list[dict[str, Any]]
@@ -84,55 +96,110 @@ class Summary:
     expected_wrong: float  # how many of the labels listed are expected to be wrong
     # which share of the verdicts withstand a change ("share"), and how many the surest withstands ("most")
     certified: dict[str, Any]
-    # what it says, in sentences
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a run says, in sentences."""
+
     notes: list[Note]  # what to know before using the result; what happened to columns that are not features
     remarks: list[Note]
     standing: str  # how many flagged labels a second judge confirms; empty if there is nothing to say
-    words: list[str] = field(default_factory=list)  # the result
-    listing: str = ""  # which labels are listed, and how many are expected to be wrong; one of `words`
+    words: list[str]  # the result
+    listing: str  # which labels are listed, and how many are expected to be wrong; one of `words`
     next: list[str] = field(default_factory=list)  # what to do now
-    folder: str | None  # as in `Written`
-    model: str | None
-    files: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a run wrote; nothing after a dry run."""
+
+    folder: str | None = None  # where the result and the classifier were written
+    model: str | None = None
+    # name and description of each file in the folder; first the table, then the issues
+    files: list[list[str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run in text, numbers, booleans, None, and lists and dictionaries of these."""
+
+    about: About
+    made: Made
+    counted: Counted
+    noise: Estimated
+    listed: Listed
+    told: Told
+    written: Written
+
+    def flatten(self) -> dict[str, Any]:
+        """Return all values by name, without the parts: for `--json`, the record and the report."""
+        return {name: value for part in asdict(self).values() for name, value in part.items()}
+
+    def advising(self, steps: list[str]) -> "Summary":
+        """Return the same with these steps to take now."""
+        return replace(self, told=replace(self.told, next=steps))
 
 
 def summarise(finding: Finding, written: Written) -> Summary:
     """Return the summary of a run."""
-    run = finding.run
-    correction, options, tally = run.correction, run.options, run.tally
-    noise, missing, withstands = correction.noise, tally.rows - tally.labelled, correction.withstands
-    kept_by = tally.kept_by.items()
-    audited = None if correction.audit is None else correction.audited
-    precision = None  # a plain vote gives no probabilities
-    if options.rule != "majority" and tally.n_flagged:
-        precision = tally.confidence / UNIT / tally.n_flagged
-    summary = Summary(
-        **vars(written), title=cut(name_table(run)), label=options.label, version=get_version("subsvms"),
-        finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
-        features=int(run.features.X.shape[1]), columns_used=len(set(run.features.sources)),
-        columns=describe_columns(run.features, options.by, options.id_column),
-        sample=None if options.pool_size is None else len(correction), rule=options.rule,
-        action=options.action, ensemble=describe.describe_ensemble(run),
-        parameters=describe.list_parameters(run), digest=run.table.digest,
-        versions=[[name, get_version(name)] for name in RECORDED],
+    run, issues, withstands = finding.run, finding.issues, finding.run.correction.withstands
+    about, counted, noise = describe_table(run), count_labels(run), describe_noise(run)
+    made = Made(
+        ensemble=describe.describe_ensemble(run), parameters=describe.list_parameters(run),
+        digest=run.table.digest, versions=[[name, get_version(name)] for name in RECORDED],
         seconds=[list(pair) for pair in run.seconds.items()],
-        rows=tally.rows, labelled=tally.labelled, missing=missing,
-        filled=missing * correction.settings.fill_missing, flagged=tally.n_flagged,
-        changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
-        held_back=tally.held_back, audited=None if audited is None else int(audited.sum()),
-        kept_by=[[words_of.format_keeper(Halt[name], correction.settings), count] for name, count in kept_by],
-        explained=noise.explained, error_rate=describe.name_rate(noise.error_rate, noise.error_rate_interval),
-        error_rate_interval=[float(limit) for limit in noise.error_rate_interval],
-        noise_matrix=noise.matrix.tolist(), expected_precision=precision,
-        classes=describe.list_classes(run), moves=describe.list_moves(run), groups=describe.list_groups(run),
-        worst=describe.describe_worst(finding.shown, finding.issues, finding.numbers),
-        n_worst=finding.n_issues, n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT,
-        certified={"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))},
-        notes=[*finding.notes, *run.table_notes], remarks=list(run.remarks),
-        standing=describe.describe_standing(run, finding.issues.carriers),
     )  # fmt: skip
-    summary = replace(summary, listing=format_listing(summary))
-    return replace(summary, words=format_result(summary), next=list_steps(summary))
+    listed = Listed(
+        classes=describe.list_classes(run), moves=describe.list_moves(run), groups=describe.list_groups(run),
+        worst=describe.describe_worst(finding.shown, issues, finding.numbers), n_worst=finding.n_issues,
+        n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT,
+        certified={"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))},
+    )  # fmt: skip
+    listing = format_listing(counted, noise, listed)
+    told = Told(
+        notes=[*finding.notes, *run.table_notes], remarks=list(run.remarks),
+        standing=describe.describe_standing(run, issues.carriers), listing=listing,
+        words=format_result(about, counted, noise, listing, dry=written.folder is None),
+    )  # fmt: skip
+    summary = Summary(about, made, counted, noise, listed, told, written)
+    return summary.advising(list_steps(summary))
+
+
+def describe_table(run: Run) -> About:
+    """Return what a run was about."""
+    options, features = run.options, run.features
+    return About(
+        title=cut(name_table(run)), label=options.label, version=get_version("subsvms"),
+        finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), features=int(features.X.shape[1]),
+        columns_used=len(set(features.sources)), rule=options.rule, action=options.action,
+        columns=describe_columns(features, options.by, options.id_column),
+        sample=None if options.pool_size is None else len(run.correction),
+    )  # fmt: skip
+
+
+def count_labels(run: Run) -> Counted:
+    """Return how many rows and labels there are of each kind."""
+    correction, tally, missing = run.correction, run.tally, run.tally.rows - run.tally.labelled
+    settings, audited = correction.settings, correction.audited
+    kept_by = [[words_of.format_keeper(Halt[name], settings), n] for name, n in tally.kept_by.items()]
+    return Counted(
+        rows=tally.rows, labelled=tally.labelled, missing=missing, filled=missing * settings.fill_missing,
+        flagged=tally.n_flagged, changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
+        held_back=tally.held_back, kept_by=kept_by,
+        audited=None if correction.audit is None or audited is None else int(audited.sum()),
+    )  # fmt: skip
+
+
+def describe_noise(run: Run) -> Estimated:
+    """Return how many labels are estimated to be wrong."""
+    noise, tally, interval = run.correction.noise, run.tally, run.correction.noise.error_rate_interval
+    unknown = run.options.rule == "majority" or not tally.n_flagged  # a plain vote gives no probabilities
+    return Estimated(
+        explained=noise.explained, error_rate=describe.name_rate(noise.error_rate, interval),
+        error_rate_interval=interval.tolist(), noise_matrix=noise.matrix.tolist(),
+        expected_precision=None if unknown else tally.confidence / UNIT / tally.n_flagged,
+    )  # fmt: skip
 
 
 def name_table(run: Run) -> str:
@@ -152,86 +219,88 @@ def get_version(package: str) -> str:
         return "unknown"
 
 
-def format_result(summary: Summary) -> list[str]:
-    """Return the result in sentences."""
-    rows, labelled = f"{summary.rows:,}", f"{summary.labelled:,}"
-    low, high = summary.error_rate_interval
-    if not summary.explained:
-        words = [
-            f"The columns do not explain the labels of {summary.label!r}, so how many of the {labelled} "
-            "labels are wrong cannot be estimated."
-        ]
-    elif summary.error_rate is None:
-        words = [
-            f"How many of the {labelled} labels are wrong is not known: anything from "
+def format_noise(noise: Estimated, label: str, n_labels: int) -> str:
+    """Return in a sentence how many of so many labels are wrong."""
+    low, high = noise.error_rate_interval
+    if not noise.explained:
+        return (
+            f"The columns do not explain the labels of {label!r}, so how many of the {n_labels:,} labels are "
+            "wrong cannot be estimated."
+        )
+    if noise.error_rate is None:
+        return (
+            f"How many of the {n_labels:,} labels are wrong is not known: anything from "
             f"{format_interval(low, high)} would fit the votes."
-        ]
-    elif summary.error_rate < UNSEEN:
-        most = format_percent(max(high, UNSEEN))
-        words = [
-            f"No noise was detected in the {labelled} labels; up to {most} of them could still be wrong, or "
-            "more if wrong labels depend on a column that is used."
-        ]
-    else:
-        rate = format_percent(summary.error_rate)
-        words = [
-            f"About {rate} of the {labelled} labels are estimated to be wrong ({format_interval(low, high)})."
-        ]
-    if summary.audited is not None:
-        words += [words_of.ESTIMATED_BEFORE] * (summary.explained and summary.error_rate is not None)
+        )
+    if noise.error_rate < UNSEEN:
+        return (
+            f"No noise was detected in the {n_labels:,} labels; up to {format_percent(max(high, UNSEEN))} of "
+            "them could still be wrong, or more if wrong labels depend on a column that is used."
+        )
+    rate = format_percent(noise.error_rate)
+    return (
+        f"About {rate} of the {n_labels:,} labels are estimated to be wrong ({format_interval(low, high)})."
+    )
+
+
+def format_result(about: About, counted: Counted, noise: Estimated, listing: str, *, dry: bool) -> list[str]:
+    """Return the result in sentences."""
+    rows, flagged = f"{counted.rows:,}", counted.flagged
+    words = [format_noise(noise, about.label, counted.labelled)]
+    if counted.audited is not None and noise.explained and noise.error_rate is not None:
+        words.append(words_of.ESTIMATED_BEFORE)
     found = words_of.Found(
-        summary.labelled, summary.flagged, summary.action, summary.changed, summary.audited,
-        summary.explained, summary.expected_precision,
+        counted.labelled, flagged, about.action, counted.changed, counted.audited, noise.explained,
+        noise.expected_precision,
     )  # fmt: skip
-    words.append(words_of.format_done(found, dry=summary.folder is None))
-    if summary.held_back:
-        words.append(words_of.format_held_back(summary.flagged, [(what, n) for what, n in summary.kept_by]))
-    if summary.listing:
-        words.append(summary.listing)
-    if summary.verified:
-        words.append(f"Labels that people verified, and that stay as they decided: {summary.verified:,}.")
-    if summary.filled:
-        words.append(f"Rows without a label, whose labels were filled in: {summary.filled:,} of {rows}.")
-    elif summary.missing:
-        words.append(f"Rows without a label, which stay without one: {summary.missing:,} of {rows}.")
+    words.append(words_of.format_done(found, dry=dry))
+    if counted.held_back:
+        words.append(words_of.format_held_back(flagged, [(what, n) for what, n in counted.kept_by]))
+    if listing:
+        words.append(listing)
+    if counted.verified:
+        words.append(f"Labels that people verified, and that stay as they decided: {counted.verified:,}.")
+    if counted.filled:
+        words.append(f"Rows without a label, whose labels were filled in: {counted.filled:,} of {rows}.")
+    elif counted.missing:
+        words.append(f"Rows without a label, which stay without one: {counted.missing:,} of {rows}.")
     return words
 
 
-def format_listing(summary: Summary) -> str:
+def format_listing(counted: Counted, noise: Estimated, listed: Listed) -> str:
     """Return which labels are listed, and how many of them are expected to be wrong; nothing without any."""
-    n = summary.n_labels
+    n, wrong = listed.n_labels, listed.expected_wrong
     if n == 0:
         return ""
-    others = n - summary.flagged - summary.held_back
+    others = n - counted.flagged - counted.held_back
     kinds = {
-        "flagged": summary.flagged,
-        "held back": summary.held_back,
+        "flagged": counted.flagged,
+        "held back": counted.held_back,
         "most doubtful of the others" if others < n else "most doubtful, none of them flagged": others,
     }
     which = ", ".join(f"{count:,} {what}" for what, count in kinds.items() if count)
-    if summary.audited is not None:  # its answers say more than the probabilities from before it
+    if counted.audited is not None:  # its answers say more than the probabilities from before it
         return f"Labels listed: {n:,} ({which})."
     # Beside the number of right changes among the same labels, or the limit of the estimate for the whole
     # table, another number would look like a mistake.
-    same = summary.flagged == n and summary.expected_precision is not None
-    beyond = summary.expected_wrong > summary.error_rate_interval[1] * summary.labelled
+    same = counted.flagged == n and noise.expected_precision is not None
+    beyond = wrong > noise.error_rate_interval[1] * counted.labelled
     unknown = ", also by noise that the rule cannot correct" if same or beyond else ""
     if n == 1:
-        chance = format_percent(summary.expected_wrong)
-        return f"The label listed ({which[2:]}) is wrong with probability {chance}{unknown}."
-    wrong = f"{summary.expected_wrong:,.0f}"
-    return f"Of the {n:,} labels listed ({which}), about {wrong} are expected to be wrong{unknown}."
+        return f"The label listed ({which[2:]}) is wrong with probability {format_percent(wrong)}{unknown}."
+    return f"Of the {n:,} labels listed ({which}), about {wrong:,.0f} are expected to be wrong{unknown}."
 
 
 def list_steps(summary: Summary) -> list[str]:
     """Return what to do now with the folder of a run; without one, how long it took."""
-    if summary.folder is None:
-        spent = sum(seconds for _, seconds in summary.seconds)
+    folder, files = summary.written.folder, summary.written.files
+    if folder is None:
+        spent = sum(seconds for _, seconds in summary.made.seconds)
         return [f"Nothing was written; finding the wrong labels took {spent:.1f} seconds."]
-    (corrected, _), (listed, _) = summary.files[:2]
-    review, audit = (write_command(name, summary.folder) for name in ("review", "audit"))
+    (corrected, _), (listed, _) = files[:2]
+    review, audit = (write_command(name, folder) for name in ("review", "audit"))
     weights = f"the column sample_weight of {corrected}"
-    at_hand = Handles("report.html", listed, review, corrected, summary.title, weights, audit)
+    at_hand = Handles("report.html", listed, review, corrected, summary.about.title, weights, audit)
     return format_next_steps(summary, at_hand)
 
 
@@ -250,34 +319,35 @@ class Handles(NamedTuple):
 def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
     """Return what a person should do now, in sentences."""
     steps: list[str] = []
-    changed = summary.changed or summary.dropped or summary.filled
-    if summary.n_worst:
+    counted, listed, notes = summary.counted, summary.listed, summary.told.notes
+    changed = counted.changed or counted.dropped or counted.filled
+    if listed.n_worst:
         words = "Look at the worst rows ({worst}), or at all of them ({listed})."
         steps.append(Note("look", words, worst=at_hand.worst, listed=at_hand.listed))
-        doubts = [1 - row["quality"] for row in summary.worst if row["given"] is not None]
+        doubts = [1 - row["quality"] for row in listed.worst if row["given"] is not None]
         if not changed and round(sum(doubts)) >= 1:
             which = f"the first {len(doubts)} labels" if len(doubts) > 1 else "the first label"
             wrong = f"expected wrong: about {sum(doubts):.0f}"
             steps.append(f"Worth a look: {which} in {at_hand.listed}; {wrong}.")
         steps.append(f"To decide on the listed labels one by one: {at_hand.review}")
-        if at_hand.audit and summary.expected_wrong >= max(MANY_WRONG, 2 * summary.flagged):
+        if at_hand.audit and listed.expected_wrong >= max(MANY_WRONG, 2 * counted.flagged):
             steps.append(
                 "The rule changes few of them. To check about fifty labels, and to change others with a "
                 f"guarantee: {at_hand.audit}"
             )
-    if summary.notes:
+    if notes:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
-    if changed and words_of.is_distrusted(summary.notes):
+    if changed and words_of.is_distrusted(notes):
         steps.append(
             f"Do not use {at_hand.table} before you have looked at some of its changes: a note says why."
         )
     elif changed:
         steps.append(f"If you agree, use {at_hand.table} in place of {at_hand.given}.")
-    elif summary.action == "weight":
+    elif summary.about.action == "weight":
         steps.append(f"Train with {at_hand.weights}.")
-    elif summary.flagged == 0 and not summary.groups:
+    elif counted.flagged == 0 and not listed.groups:
         words = "If a column says who labelled a row, or where it came from, name it with {by}."
         steps.append(Sentence(f"No label was changed. {words}"))
-    if summary.missing and not summary.filled and summary.explained:
+    if counted.missing and not counted.filled and summary.noise.explained:
         steps.append(Sentence("To fill in missing labels: the same with {fill_missing=True}."))
     return steps

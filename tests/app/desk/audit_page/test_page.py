@@ -134,7 +134,7 @@ def many(tmp_path_factory):
         for i, k in enumerate(rng.integers(12, size=240))
     ]  # fmt: skip
     table = write(tmp_path_factory.mktemp("many") / "kinds & <b>more.csv", rows)
-    return Path(do_job(str(table), Options(label="kind", n_estimators=100), n_jobs=1).folder)
+    return Path(do_job(str(table), Options(label="kind", n_estimators=100), n_jobs=1).written.folder)
 
 
 def test_with_many_classes_a_list_is_searched_by_keyboard_alone(audit, many):

@@ -23,7 +23,7 @@ def finished(tmp_path_factory):
     for row in rows[20::60]:
         row["default"] = ""
     table = write(place / "loans & <b>more.csv", rows)
-    return do_job(str(table), Options(label="default", n_estimators=200), n_jobs=1).folder
+    return do_job(str(table), Options(label="default", n_estimators=200), n_jobs=1).written.folder
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ def long_names(tmp_path_factory):
         row["a_name_without_a_break_" * 4] = row.pop("size")
         row["default"] = f"{kinds[row['default']]} {row['colour']} {row['who']}"  # twelve classes
     table = write(tmp_path_factory.mktemp("long") / "loans.csv", rows)
-    return do_job(str(table), Options(label="default", n_estimators=100), n_jobs=1).folder
+    return do_job(str(table), Options(label="default", n_estimators=100), n_jobs=1).written.folder
 
 
 @pytest.mark.parametrize("width", [390, 800, 1280])
