@@ -29,15 +29,15 @@ import numpy as np
 from benchmarks.made import write
 from benchmarks.scale import N_COLUMNS, write_rows
 from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, SCORE_PARTS
+from subsvms.app.options import Options
 
 # Not public: the stages of a run are measured one by one
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import BatchCorrector, PartWork, do_part, list_issues, rank_rows
 from subsvms.app.runs.learn import learn_from
-from subsvms.app.runs.options import Options
+from subsvms.app.runs.parquet_files import Scores
 from subsvms.app.runs.parts import apply_correction, open_parquet
 from subsvms.app.runs.source import open_source
-from subsvms.app.runs.stored import Scores
 from subsvms.app.runs.tally import Tally
 from subsvms.ensemble._votes import count_votes
 

@@ -25,9 +25,9 @@ from benchmarks.made import append_lines, find_done
 from benchmarks.ordinary import make
 from benchmarks.quality import load
 from subsvms import adversaries
+from subsvms.app.options import Options
 from subsvms.app.runs import job  # private: a user cannot switch carriers off
 from subsvms.app.runs import run as runs
-from subsvms.app.runs.options import Options
 
 RESULTS = Path(__file__).parent / "results"
 MADE = ("clusters, 5,000", "clusters, 20,000")

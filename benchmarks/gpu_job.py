@@ -33,10 +33,10 @@ from benchmarks.gpu import name_gpu
 # Not public: the stages of a run are measured one by one
 from subsvms._effort import Effort, listening
 from subsvms.app.features.encoder import ColumnEncoder
+from subsvms.app.options import Options
 from subsvms.app.runs import job, learn, parts
 from subsvms.app.runs import judge as judging
 from subsvms.app.runs.engines import LocalEngine
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.source import Files, open_source
 from subsvms.correction import _judge
 

@@ -25,7 +25,7 @@ from benchmarks.pages import as_markdown
 from benchmarks.quality import load
 from subsvms.adversaries import uniform_flips
 from subsvms.app.features.make import make_features
-from subsvms.app.runs.options import Options
+from subsvms.app.options import Options
 from subsvms.app.runs.run import run_in_memory
 from subsvms.app.tables.table import read_table
 

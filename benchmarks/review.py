@@ -23,11 +23,11 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from benchmarks.made import write
+from subsvms.app.options import Options
 
 # Not public: the folder of a run is written without running the tool
-from subsvms.app.runs.answers import Decisions
+from subsvms.app.runs.answer_store import AnswerStore
 from subsvms.app.runs.issues import Issues
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import write_issues, write_record
 from subsvms.app.runs.run import Finding, run_in_memory
 from subsvms.app.runs.summary import Written, summarise
@@ -59,7 +59,7 @@ def main():
         finally:
             server.terminate()
             server.wait()
-        stored = Decisions(folder / "decisions.sqlite")
+        stored = AnswerStore(folder / "decisions.sqlite")
         lost = sum(act not in stored.rows_of for act in found["acts"])
         result = summarise_times(found) | {
             "issues": int(n_issues), "clients": args.clients, "seconds": args.seconds, "lost": lost,

@@ -23,10 +23,10 @@ from playwright.sync_api import sync_playwright
 from benchmarks.made import write
 from benchmarks.review import write_run
 from benchmarks.tickets import write_tickets
+from subsvms.app.options import Options
 
 # Not public: decisions are read as they are stored
-from subsvms.app.runs.answers import Decisions
-from subsvms.app.runs.options import Options
+from subsvms.app.runs.answer_store import AnswerStore
 
 RESULTS = Path(__file__).parent / "results"
 N_CLASSES = 5
@@ -75,7 +75,7 @@ def measure(n_issues, n_keys, pause):
         finally:
             server.terminate()
             server.wait()
-        book = Decisions(folder / "decisions.sqlite")
+        book = AnswerStore(folder / "decisions.sqlite")
         stored = [row for act in sorted(book.rows_of) for row in book.rows_of[act]]
         book.close()
     return {

@@ -42,12 +42,12 @@ from benchmarks.quality import FEATURES, corrupt, load
 from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, SCORE_PARTS, VOTES
 
 # Not public: the stages of a run are measured one by one
+from subsvms.app.options import Options
+
+# Not public: the stages of a run are measured one by one
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import BatchCorrector, judge_units
 from subsvms.app.runs.learn import learn_from
-
-# Not public: the stages of a run are measured one by one
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.source import open_source
 
 RESULTS = Path(__file__).parent / "results"

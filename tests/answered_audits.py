@@ -10,7 +10,7 @@ from loans import call, make_rows, write
 from subsvms.app.desk.audit import AuditDesk, NotAsked
 from subsvms.app.desk.opened import open_acts
 from subsvms.app.desk.review import ReviewDesk
-from subsvms.app.runs.answers import Act
+from subsvms.app.runs.answer_store import Act
 from subsvms.audit import SimulatedAnnotator
 
 

@@ -9,10 +9,10 @@ from pyarrow import parquet
 
 from subsvms._effort import Effort
 from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, SCORE_PARTS, VOTES
+from subsvms.app.options import Options
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import BatchCorrector, judge_units, limit_changes
 from subsvms.app.runs.learn import learn_from
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import examine_parts
 from subsvms.app.runs.source import open_source
 

@@ -17,7 +17,7 @@ import typer
 
 import subsvms
 from subsvms.app.cli.main import app
-from subsvms.app.runs.options import UNNAMED
+from subsvms.app.options import UNNAMED
 
 SOURCE = Path(subsvms.__file__).parent
 GROUND = """
@@ -36,13 +36,14 @@ MAY_USE = {  # each room, and the rooms it may import from, besides the ground a
     "datasets": "",
     "displays": "theory correction certificates",
     "app.tables": "",
+    "app.options": "app.tables",
     "app.features": "app.tables",
     "app.report": "displays correction",
-    "app.runs": f"app.tables app.features app.report {LIBRARY}",
-    "app.desk": f"app.tables app.features app.report app.runs {LIBRARY}",
-    "app.frames": f"app.tables app.runs app.desk {LIBRARY}",
-    "app.cli": f"app.tables app.features app.report app.runs app.desk {LIBRARY}",
-    "scale": "app.tables app.runs",
+    "app.runs": f"app.options app.tables app.features app.report {LIBRARY}",
+    "app.desk": f"app.options app.tables app.features app.report app.runs {LIBRARY}",
+    "app.frames": f"app.options app.tables app.runs app.desk {LIBRARY}",
+    "app.cli": f"app.options app.tables app.features app.report app.runs app.desk {LIBRARY}",
+    "scale": "app.options app.tables app.runs",
 }
 
 

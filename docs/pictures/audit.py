@@ -18,8 +18,8 @@ from subsvms.adversaries import boundary_flips
 from subsvms.app.desk import FIRST_PORT
 from subsvms.app.desk.audit import AuditDesk
 from subsvms.app.desk.server import serve
+from subsvms.app.options import Options
 from subsvms.app.runs.job import do_job
-from subsvms.app.runs.options import Options
 
 COLUMNS = (
     "mean radius",

@@ -13,8 +13,8 @@ from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_breast_cancer
 
 from subsvms.adversaries import directed_flips
+from subsvms.app.options import Options
 from subsvms.app.runs.job import do_job
-from subsvms.app.runs.options import Options
 
 SHOWN = ("summary", "classes", "map")
 WIDTH = 960

@@ -18,8 +18,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from subsvms.app.desk import FIRST_PORT
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.desk.server import serve
+from subsvms.app.options import Options
 from subsvms.app.runs.job import do_job
-from subsvms.app.runs.options import Options
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))

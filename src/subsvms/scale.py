@@ -12,10 +12,10 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
+from subsvms.app.options import Options
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import BatchCorrector
 from subsvms.app.runs.learn import learn_from
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.parts import apply_correction
 from subsvms.app.runs.source import Batches, Source, open_source
 from subsvms.app.tables.arrow import use_plain_columns, use_plain_types

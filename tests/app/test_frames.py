@@ -16,10 +16,10 @@ from scipy import sparse
 
 from subsvms import correct_labels, correct_table
 from subsvms.app.frames import FrameRun
-from subsvms.app.runs.answers import Act
+from subsvms.app.options import Options
+from subsvms.app.runs.answer_store import Act
 from subsvms.app.runs.issues import find_issues
 from subsvms.app.runs.job import describe_run
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import recount, run_in_memory
 from subsvms.app.tables.table import read_frame, read_table

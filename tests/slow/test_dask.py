@@ -13,9 +13,9 @@ from large_tables import correct_in_parts, make_columns, read_files, write_files
 from loans import call
 
 from subsvms.app.desk.review import ReviewDesk
-from subsvms.app.runs.answers import Act
+from subsvms.app.options import Options
+from subsvms.app.runs.answer_store import Act
 from subsvms.app.runs.engines import DaskEngine
-from subsvms.app.runs.options import Options
 
 dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

@@ -23,11 +23,11 @@ from scipy import sparse
 from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import Classes, check_verified
 from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
+from subsvms.app.options import LABEL_OPTIONS, Options, TableOptions, list_options, option, taking
 from subsvms.app.runs.causes import MOST_LABELS, Carriers, find_carriers
 from subsvms.app.runs.describe import choose_columns
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.job import describe_run, write_folder
-from subsvms.app.runs.options import LABEL_OPTIONS, Options, TableOptions, list_options, option, taking
 from subsvms.app.runs.outputs import add_audit, as_storable, render_page
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import Clock, Run, recount, run_in_memory

@@ -13,7 +13,7 @@ from answered_audits import answer_all, fill_in, make_folder, person_of
 from loans import call, read
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
-from subsvms.app.runs.answers_file import holds_decisions
+from subsvms.app.runs.history_file import holds_decisions
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from workbooks import load, make_ods, make_xlsx
 
 from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.review import ReviewDesk
-from subsvms.app.runs.answers import Act
+from subsvms.app.runs.answer_store import Act
 from subsvms.app.tables.table import read_table
 
 QUICK = ("--label", "default", "--svms", "100", "--quiet")

@@ -10,7 +10,7 @@ from loans import call, read
 
 from subsvms.app.desk.apply import Applied, Labels, apply_labels, read_verified
 from subsvms.app.desk.review import ReviewDesk
-from subsvms.app.runs.answers import Act
+from subsvms.app.runs.answer_store import Act
 from subsvms.exceptions import TableError
 
 

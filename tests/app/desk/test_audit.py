@@ -15,7 +15,7 @@ from loans import call, make_rows, write
 from subsvms.app.desk import audit as desks
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk, NotAsked
 from subsvms.app.names import DECISIONS
-from subsvms.app.runs.answers_file import holds_decisions
+from subsvms.app.runs.history_file import holds_decisions
 from subsvms.audit import Audit, draw_rows, estimate_error_rate, run_audit
 from subsvms.exceptions import TableError
 

@@ -12,7 +12,7 @@ from subsvms.app.desk import evidence
 from subsvms.app.desk.evidence import WordCounts, count_units, separate_categories, separate_numbers, shorten
 from subsvms.app.desk.review import Filter, ReviewDesk
 from subsvms.app.desk.rows import space_evenly
-from subsvms.app.runs.answers import Act
+from subsvms.app.runs.answer_store import Act
 
 
 def test_a_long_text_is_whole_in_a_row_and_its_witnesses_and_an_excerpt_in_the_list(tickets):

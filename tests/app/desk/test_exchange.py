@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.exchange import FORMATS, describe_issues, export_issues, import_decisions
-from subsvms.app.runs.answers import Act
+from subsvms.app.runs.answer_store import Act
 from subsvms.exceptions import TableError
 
 NO_ROWS = [999_999, "x", True, 10**400, float("inf"), [1], None, -1, 1.5]

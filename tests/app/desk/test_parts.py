@@ -22,7 +22,7 @@ from subsvms.app.desk.exchange import export_issues, import_decisions, write_que
 from subsvms.app.desk.opened import Desk
 from subsvms.app.desk.review import Filter, ReviewDesk
 from subsvms.app.names import UNDER_WAY
-from subsvms.app.runs.answers import Act
+from subsvms.app.runs.answer_store import Act
 from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from subsvms.app.desk.review import Filter, Progress, ReviewDesk, assess
-from subsvms.app.runs.answers import Act, Decision, NothingToUndo
+from subsvms.app.runs.answer_store import Act, Decision, NothingToUndo
 from subsvms.exceptions import TableError
 
 

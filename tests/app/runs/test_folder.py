@@ -13,10 +13,10 @@ from filelock import FileLock
 
 from subsvms._effort import listening
 from subsvms.app.names import PLAN, UNFINISHED
+from subsvms.app.options import tell_flags
 from subsvms.app.runs import folder as folders
-from subsvms.app.runs.answers import Act, Decisions
+from subsvms.app.runs.answer_store import Act, AnswerStore
 from subsvms.app.runs.folder import fill_folder, prepare_place, refuse, resume_folder
-from subsvms.app.runs.options import tell_flags
 from subsvms.exceptions import TableError
 
 TABLE, PAGE = "y\n1\n", "<html>"
@@ -135,7 +135,7 @@ def test_a_message_names_the_folder_that_the_user_knows(tmp_path):
 
 
 def decide(path):
-    book = Decisions(path, None)
+    book = AnswerStore(path, None)
     book.decide_many([Act([(1, "keep", "yes")], "Ann")])
     book.close()
 

@@ -14,8 +14,8 @@ import subsvms
 from subsvms import SubSVMClassifier
 from subsvms._states import encode_state, read_state
 from subsvms.app.features.make import make_features
+from subsvms.app.options import Options
 from subsvms.app.runs.model import Model, load_model, predict_file, saving_model
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import run_in_memory
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import InputError, TableError, format_percent

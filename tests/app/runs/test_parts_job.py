@@ -17,9 +17,9 @@ from pyarrow import parquet
 
 from subsvms._effort import listening
 from subsvms.app.names import UNDER_WAY
+from subsvms.app.options import Options
 from subsvms.app.runs import job, judge, outputs
 from subsvms.app.runs.job import fits_in_memory
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.files import digest_file
 from subsvms.ensemble import _device

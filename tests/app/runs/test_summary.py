@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from loans import make_rows, write
 
+from subsvms.app.options import Options
 from subsvms.app.runs import summary as words_of
 from subsvms.app.runs.describe import CHARACTERS_SHOWN, TEXT_SHOWN, bound_wrong
 from subsvms.app.runs.issues import Issues, find_issues
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.run import Finding, run_in_memory
 from subsvms.app.runs.summary import Written, format_listing, format_result, list_steps
 from subsvms.app.runs.tally import add_doubt

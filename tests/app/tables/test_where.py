@@ -12,8 +12,8 @@ from loans import call
 from nasty_texts import GOOD, assert_refused, write
 from pyarrow import feather, parquet
 
+from subsvms.app.options import Options
 from subsvms.app.runs.job import do_job, fits_in_memory
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.source import open_source
 from subsvms.app.tables.table import keep_rows, place_beside, read_table, write_table
 from subsvms.app.tables.where import find_common_format, list_files

@@ -11,7 +11,7 @@ import numpy as np
 from subsvms._labels import Classes
 from subsvms.adversaries._attacks import ATTACKS
 from subsvms.adversaries._attacks import attack as attack_labels
-from subsvms.app.runs.options import Options
+from subsvms.app.options import Options
 from subsvms.app.tables.files import check_target, find_output_format
 from subsvms.app.tables.table import LabelledTable, place_beside, read_table, write_table
 from subsvms.exceptions import TableError, format_percent, join_sentences

@@ -8,7 +8,7 @@ import typer
 
 from subsvms.app.cli.shared import Force, app, print_text
 from subsvms.app.desk import FIRST_PORT
-from subsvms.app.runs.options import as_flag
+from subsvms.app.options import as_flag
 from subsvms.exceptions import InputError, Sentence, Setting
 
 IMPORT = as_flag(Setting("import_from"))

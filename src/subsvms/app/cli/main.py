@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from subsvms.app.cli.shared import FILE_HELP, File, Force, app, print_json, print_text, takes
-from subsvms.app.quoting import name_some
-from subsvms.app.runs.options import (
+from subsvms.app.options import (
     FILE_OPTIONS,
     LABEL_OPTIONS,
     Options,
@@ -22,6 +21,7 @@ from subsvms.app.runs.options import (
     tell_flags,
     write_command,
 )
+from subsvms.app.quoting import name_some
 from subsvms.exceptions import InputError, Sentence, Setting
 
 SETTINGS = ("features", "decisions")  # what a run depends on besides its options
@@ -198,7 +198,7 @@ def predict(
 
 
 @dataclass(frozen=True)
-class Attack:
+class AttackOptions:
     """How `subsvms corrupt` attacks, and what it writes."""
 
     attack: str = option(
@@ -224,7 +224,7 @@ class Attack:
     epilog="Example: subsvms corrupt loans.csv --label default --attack boundary --error-rate 0.1 --seed 1"
 )
 @takes(
-    *list_options(Attack),
+    *list_options(AttackOptions),
     *list_options(Options, "random_state", "exclude", "only", *FILE_OPTIONS, *LABEL_OPTIONS),
 )
 def corrupt(
@@ -238,7 +238,7 @@ def corrupt(
 
     from subsvms.app.cli.corrupt import corrupt_file
 
-    how = {one.name: given.pop(one.name) for one in list_options(Attack)}
+    how = {one.name: given.pop(one.name) for one in list_options(AttackOptions)}
     print_text(str(corrupt_file(file, Options(label, **given), **how)))
 
 

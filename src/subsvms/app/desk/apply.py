@@ -18,9 +18,9 @@ from subsvms.app.desk.audit import Result
 from subsvms.app.desk.opened import Desk, open_acts
 from subsvms.app.desk.review import ReviewDesk, format_count
 from subsvms.app.names import CORRECTED, FINAL
+from subsvms.app.options import write_command
 from subsvms.app.quoting import show
 from subsvms.app.runs.folder import prepare_place
-from subsvms.app.runs.options import write_command
 from subsvms.app.runs.outputs import get_ending, show_given
 from subsvms.app.runs.parts import check_final, write_final
 from subsvms.app.runs.record import Input, read_record

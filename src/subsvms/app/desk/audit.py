@@ -20,12 +20,12 @@ from subsvms.app.desk.opened import Desk, open_acts
 from subsvms.app.desk.questions import Sample, Turns, take
 from subsvms.app.features.make import LEFT_OUT
 from subsvms.app.names import SCORE_PARTS, SCORES
+from subsvms.app.options import tell_flags, write_command
 from subsvms.app.quoting import show
-from subsvms.app.runs.answers import Answer, NotAsked, check_name
+from subsvms.app.runs.answer_store import Answer, NotAsked, check_name
 from subsvms.app.runs.describe import cut, describe_audit
-from subsvms.app.runs.options import tell_flags, write_command
+from subsvms.app.runs.parquet_files import Scores, read_score_parts, read_scores
 from subsvms.app.runs.record import read_record
-from subsvms.app.runs.stored import Scores, read_score_parts, read_scores
 from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import NOTHING, TableError
 

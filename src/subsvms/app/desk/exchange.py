@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 from subsvms.app.desk import tool_files
 from subsvms.app.desk.review import DETAILS, ReviewDesk, format_count
 from subsvms.app.desk.tool_files import Line
+from subsvms.app.options import write_command
 from subsvms.app.quoting import show
-from subsvms.app.runs.answers import Act, Decided, check_note
-from subsvms.app.runs.options import write_command
+from subsvms.app.runs.answer_store import Act, Decided, check_note
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import write_content

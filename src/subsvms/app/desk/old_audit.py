@@ -16,14 +16,14 @@ import msgspec
 from subsvms._atomic import explaining
 from subsvms.app.names import AUDIT_FILES
 from subsvms.app.quoting import first_sentence, show
-from subsvms.app.runs.answers import Answer, BegunAudit, BegunEstimate, Decisions
+from subsvms.app.runs.answer_store import Answer, AnswerStore, BegunAudit, BegunEstimate
 from subsvms.exceptions import TableError
 
 FORMAT = 1
 PARTS = {"audit": BegunAudit, "estimate": BegunEstimate}
 
 
-def take_over(path: Path, decisions: Decisions, *, store: bool) -> None:
+def take_over(path: Path, decisions: AnswerStore, *, store: bool) -> None:
     """Take the audit and the estimate in audit.json over, into the file of decisions or only in memory."""
     with explaining(path):
         run, found = parse_book(path.read_bytes(), str(path))

@@ -14,7 +14,7 @@ from subsvms.app import names
 from subsvms.app.desk.old_audit import take_over
 from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
 from subsvms.app.quoting import show
-from subsvms.app.runs.answers import Decisions
+from subsvms.app.runs.answer_store import AnswerStore
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.addresses import as_place, is_address
 from subsvms.app.tables.arrow import list_values
@@ -152,9 +152,9 @@ class Desk:
                 write_whole(path, after.encode())
 
 
-def open_acts(folder: Path, *, create: bool = False, **known: Any) -> Decisions:
-    """Open the file of what people did in the folder of a run; options as in `Decisions`."""
-    decisions = Decisions(folder / names.DECISIONS, folder / names.RECORD, create=create, **known)
+def open_acts(folder: Path, *, create: bool = False, **known: Any) -> AnswerStore:
+    """Open the file of what people did in the folder of a run; options as in `AnswerStore`."""
+    decisions = AnswerStore(folder / names.DECISIONS, folder / names.RECORD, create=create, **known)
     if (folder / names.AUDIT).exists():
         try:
             take_over(folder / names.AUDIT, decisions, store=create)

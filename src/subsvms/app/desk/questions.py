@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from subsvms.app.runs.answers import Answer, BegunAudit, BegunEstimate
-from subsvms.app.runs.stored import Scores
+from subsvms.app.runs.answer_store import Answer, BegunAudit, BegunEstimate
+from subsvms.app.runs.parquet_files import Scores
 from subsvms.audit import Audit, Claim, ErrorRate, Ranking, draw_rows, estimate_error_rate
 from subsvms.exceptions import InputError, Setting, TableError
 

@@ -24,8 +24,8 @@ from subsvms.app.desk.evidence import Columns, shorten
 from subsvms.app.desk.opened import Desk
 from subsvms.app.desk.rows import as_text
 from subsvms.app.quoting import show
-from subsvms.app.runs.answers import VERDICTS, Act, Conflict, Decided, Decision
-from subsvms.app.runs.stored import DIGITS, SIDES
+from subsvms.app.runs.answer_store import VERDICTS, Act, Conflict, Decided, Decision
+from subsvms.app.runs.parquet_files import DIGITS, SIDES
 from subsvms.app.tables.arrow import list_values
 from subsvms.exceptions import CHARACTERS_SHOWN, TableError
 

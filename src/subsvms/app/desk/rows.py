@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subsvms.app.names import CORRECTED, DOUBTFUL, ISSUE_PARTS, ISSUES
-from subsvms.app.runs import stored
+from subsvms.app.runs import parquet_files
+from subsvms.app.runs.parquet_files import CARRIERS, SIDES, check_types, explaining_damage
 from subsvms.app.runs.record import Record
-from subsvms.app.runs.stored import CARRIERS, SIDES, check_types, explaining_damage
 from subsvms.app.tables.arrow import check_values, list_values
 from subsvms.app.tables.table import LabelledTable
 from subsvms.exceptions import WHOLE, TableError, cut
@@ -61,7 +61,7 @@ class Rows(ABC):
 
     def read_issues(self) -> Any:
         """Return what the run says about each suspicious label, worst first, as a pyarrow.Table."""
-        return stored.read_issues(self.folder, self.label_type, self.n_rows, self.classes)
+        return parquet_files.read_issues(self.folder, self.label_type, self.n_rows, self.classes)
 
     def split(self, rows: Numbers, columns: Sequence[str] | None = None) -> Iterator[tuple[np.ndarray, Any]]:
         """Yield, for each piece that rows are in, which of them, and their values; all may be too many."""
@@ -96,7 +96,7 @@ class TableRows(Rows):
 
     def __init__(self, folder: Path, table: LabelledTable):
         self.folder, self.table, self.n_rows, self.classes = folder, table, len(table), table.classes
-        self.label_type = stored.get_label_type(table)
+        self.label_type = parquet_files.get_label_type(table)
         names = [] if table.matrix is not None else table.columns.column_names
         self.columns = [name for name in names if name != table.label]
         self.empty = self._take(0, np.arange(0), tuple(self.columns))
@@ -159,7 +159,7 @@ class PartRows(Rows):
         self.columns, self._given = names[:place] + names[place + 1 + n_ours :], names[place + 1]
         labels = [*self.classes, None]
         self._meant = {value: labels[number] for value, number in record.labels.values}
-        self._names = stored.name_values(self.columns, self._issues.column_names)
+        self._names = parquet_files.name_values(self.columns, self._issues.column_names)
         self._lock = threading.Lock()
         self._cache: dict[tuple, Any] = {}
         self._cached = 0  # bytes
@@ -168,7 +168,7 @@ class PartRows(Rows):
         """Return what the run says about all issues, in the order of the files; note their row groups."""
         import pyarrow as pa
 
-        schema = stored.make_schema(self.label_type)
+        schema = parquet_files.make_schema(self.label_type)
         schema = pa.schema([field for field in schema if field.name not in SIDES])
         found = [schema.empty_table()]
         for path in paths:
@@ -177,11 +177,11 @@ class PartRows(Rows):
                 self._issue_groups += _list_groups(file, path)
         with explaining_damage(self.folder / ISSUE_PARTS):
             table = pa.concat_tables(found).combine_chunks()
-            for name in stored.SHARES:
+            for name in parquet_files.SHARES:
                 known = pa.array(table[name].to_numpy(), from_pandas=True)
                 table = table.set_column(table.column_names.index(name), schema.field(name), known)
             check_types(table, schema)
-            return stored.check_issues(table, self.n_rows, self.classes)
+            return parquet_files.check_issues(table, self.n_rows, self.classes)
 
     @cached_property
     def _groups(self) -> list[Group]:
@@ -213,7 +213,7 @@ class PartRows(Rows):
         kind = np.where(issues["is_label_issue"].to_numpy(), 0, 1 + np.repeat(doubtful, counts).astype(int))
         order = np.lexsort((self._rows, issues["label_quality"].to_numpy(), np.where(missing, 3, kind)))
         issues = issues.take(order)
-        worst = stored.make_schema(self.label_type).empty_table()
+        worst = parquet_files.make_schema(self.label_type).empty_table()
         if (self.folder / ISSUES).is_file():  # only the worst have rows to compare them with; others get null
             worst = super().read_issues()
         at = compute.index_in(issues["row"], worst["row"].combine_chunks())

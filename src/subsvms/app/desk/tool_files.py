@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.quoting import show
-from subsvms.app.runs.answers import NAME_CHARACTERS, check_name
+from subsvms.app.runs.answer_store import NAME_CHARACTERS, check_name
 from subsvms.app.runs.outputs import as_cell, disarm
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv

@@ -26,7 +26,7 @@ from subsvms._effort import announce
 from subsvms.app import names
 from subsvms.app.names import PLAN, RECORD, SCRAP, UNDER_WAY
 from subsvms.app.quoting import show
-from subsvms.app.runs.answers_file import holds_decisions
+from subsvms.app.runs.history_file import holds_decisions
 from subsvms.app.runs.record import Record, read_record
 from subsvms.app.tables.addresses import is_address
 from subsvms.app.tables.files import digest_file

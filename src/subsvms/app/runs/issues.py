@@ -16,9 +16,9 @@ from joblib import effective_n_jobs
 from subsvms._columns import Table
 from subsvms._labels import Classes
 from subsvms.app.names import DOUBTFUL, ISSUE_PARTS
-from subsvms.app.runs import stored
+from subsvms.app.runs import parquet_files
 from subsvms.app.runs.causes import Carriers
-from subsvms.app.runs.stored import DIGITS, SHARES, SIDES
+from subsvms.app.runs.parquet_files import DIGITS, SHARES, SIDES
 from subsvms.app.tables.table import LabelledTable, find_free
 from subsvms.app.tables.text import TableText
 from subsvms.correction._neighbours import Witnesses, find_witnesses
@@ -59,7 +59,7 @@ class Issues:
     def to_table(self, table: LabelledTable, id_column: str | None = None) -> Any:
         """Return what issues.parquet holds about the table that was corrected, as a pyarrow.Table."""
         return tabulate(
-            self.correction, self.rows, table.columns, str(table.label), stored.get_label_type(table),
+            self.correction, self.rows, table.columns, str(table.label), parquet_files.get_label_type(table),
             more=self.list_comparisons(np.arange(len(self.correction))), id_column=id_column,
             lines=table.text.lines if isinstance(table.text, TableText) else None,
         )  # fmt: skip
@@ -100,13 +100,14 @@ def tabulate(
         "withstands": correction.withstands[rows], "action": correction.action[rows].tolist(),
         "reason": correction.explain(rows), **(more or {}),
     }  # fmt: skip
-    types = stored.list_types(label_type)
+    types = parquet_files.list_types(label_type)
     whole = numbers is None  # then NaN, of a row without a label, is null: JSON has no NaN
     table = pa.table({name: pa.array(found[name], types[name], from_pandas=whole) for name in found})
     if lines is not None:
         table = table.add_column(1, "line", pa.array(lines[rows], pa.int64()))
     values = columns.take(rows)
-    names = stored.name_values((name for name in values.column_names if name != label), table.column_names)
+    others = (name for name in values.column_names if name != label)
+    names = parquet_files.name_values(others, table.column_names)
     for field, column in zip(values.schema, values.columns, strict=True):
         if field.name != label:
             place = 1 + (lines is not None) if field.name == id_column else len(table.column_names)
@@ -166,7 +167,7 @@ def add_comparisons(table: Any, issues: Issues, numbers: np.ndarray) -> Any:
     found = issues.list_comparisons(numbers)
     places = {row: place for place, row in enumerate((numbers[issues.rows] + 1).tolist())}
     at = [places.get(row) for row in table["row"].to_pylist()]
-    own = stored.list_types(pa.string())
+    own = parquet_files.list_types(pa.string())
     for name in SHARES:  # NaN of a row without a label: JSON has none
         known = pa.array(table[name].to_numpy(), from_pandas=True)
         table = table.set_column(table.column_names.index(name), name, known)

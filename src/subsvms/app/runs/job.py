@@ -19,13 +19,13 @@ from joblib import effective_n_jobs
 from subsvms._effort import Effort, announce
 from subsvms.app import names
 from subsvms.app.names import TABLE, UNFINISHED
+from subsvms.app.options import Options
 from subsvms.app.quoting import show
 from subsvms.app.runs.engines import Engine, check_engine, open_engine
 from subsvms.app.runs.folder import fill_folder, prepare_place, remove_known, resume_folder
 from subsvms.app.runs.judge import BatchCorrector, judge_units, limit_changes
 from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.model import Model, saving_model
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.outputs import as_storable, describe_output, write_files
 from subsvms.app.runs.parts import find_part_format, prepare_source
 from subsvms.app.runs.record import Input, check_unchanged, read_record

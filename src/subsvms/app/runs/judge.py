@@ -19,13 +19,13 @@ import numpy as np
 
 from subsvms._effort import Effort, announce
 from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, SCORE_PARTS, VOTES
+from subsvms.app.options import Options
 from subsvms.app.runs.engines import Engine
 from subsvms.app.runs.issues import UNSUSPICIOUS, sort_out, tabulate
 from subsvms.app.runs.learn import Survey, find_verified
-from subsvms.app.runs.options import Options
+from subsvms.app.runs.parquet_files import Scores
 from subsvms.app.runs.parts import apply_correction, name_part, open_new, open_writer
 from subsvms.app.runs.source import Source, Unit, release_memory
-from subsvms.app.runs.stored import Scores
 from subsvms.app.runs.tally import Grouping, Tally, read_groups
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable

@@ -19,9 +19,9 @@ from subsvms._labels import Classes
 from subsvms._validation import check_table
 from subsvms.app.features.make import Features, make_features
 from subsvms.app.names import DRAWN, FETCHED
+from subsvms.app.options import Options
 from subsvms.app.quoting import show
 from subsvms.app.runs.engines import Engine
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.source import Source, Unit, check_columns, join_digests, release_memory
 from subsvms.app.runs.tally import Grouping, learn_grouping
 from subsvms.app.tables.addresses import Place

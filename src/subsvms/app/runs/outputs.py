@@ -26,13 +26,13 @@ from joblib import effective_n_jobs
 
 from subsvms.app import names
 from subsvms.app.names import CORRECTED, ISSUE_PARTS, ISSUES, LISTED, REPORT, SCORE_PARTS, SCORES
+from subsvms.app.options import tell_flags, write_command
 from subsvms.app.report import draw_charts, place_audit, render_report
 from subsvms.app.runs.describe import describe_audit
 from subsvms.app.runs.issues import MOST_LISTED, list_worst
-from subsvms.app.runs.options import tell_flags, write_command
+from subsvms.app.runs.parquet_files import CARRIERS, DIGITS, SIDES, Scores, write_scores
 from subsvms.app.runs.record import FORMAT
 from subsvms.app.runs.run import Finding, Run
-from subsvms.app.runs.stored import CARRIERS, DIGITS, SIDES, Scores, write_scores
 from subsvms.app.runs.summary import Summary, Written
 from subsvms.app.tables.addresses import Place
 from subsvms.app.tables.arrow import list_values, render_arrow

@@ -18,12 +18,12 @@ import numpy as np
 from subsvms._effort import announce
 from subsvms._labels import Classes
 from subsvms.app.names import FINAL_PARTS, SCRAP, SEPARATOR, STAGED, TOKEN
+from subsvms.app.options import Options
 from subsvms.app.quoting import first_sentence, show
 from subsvms.app.runs.folder import fill_folder, refuse, remove_known
-from subsvms.app.runs.options import Options
+from subsvms.app.runs.parquet_files import DIGITS
 from subsvms.app.runs.record import Record
 from subsvms.app.runs.source import UNIT_ROWS, Files, Source, join_digests, open_source, release_memory
-from subsvms.app.runs.stored import DIGITS
 from subsvms.app.tables.addresses import Place, as_place
 from subsvms.app.tables.arrow import as_type, check_values, encode_like, find_difference, use_plain_types
 from subsvms.app.tables.csv_text import check_separator, choose_separator, read_header, text_options

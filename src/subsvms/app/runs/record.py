@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from subsvms.app.names import RECORD, REPORT
+from subsvms.app.options import Options
 from subsvms.app.quoting import first_sentence, show
-from subsvms.app.runs.options import Options
 from subsvms.app.tables.addresses import is_address
 from subsvms.exceptions import TableError
 

@@ -16,12 +16,12 @@ from subsvms._columns import Table
 from subsvms._effort import Effort
 from subsvms.app.features.columns import find_meaning, note_unused, read_column
 from subsvms.app.features.make import Features
+from subsvms.app.options import Options
 from subsvms.app.quoting import show
 from subsvms.app.runs.causes import Origin, find_carriers, find_origins, format_origins
 from subsvms.app.runs.issues import UNSUSPICIOUS, Issues, find_issues, sort_out
 from subsvms.app.runs.judge import RANK, BatchCorrector, Part
 from subsvms.app.runs.learn import Survey, find_verified, hold_rows, learn_from
-from subsvms.app.runs.options import Options
 from subsvms.app.runs.source import Source
 from subsvms.app.runs.tally import Group, Grouping, Tally, add_doubt, group_noise, read_groups
 from subsvms.app.tables.files import digest_file

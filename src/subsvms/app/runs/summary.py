@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subsvms.app.features.make import describe_columns
+from subsvms.app.options import write_command
 from subsvms.app.runs import describe
-from subsvms.app.runs.options import write_command
 from subsvms.app.runs.run import Finding, Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.table import FRAME

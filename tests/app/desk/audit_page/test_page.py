@@ -11,9 +11,9 @@ from loans import read, write
 from web_pages import PAPER
 
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+from subsvms.app.options import Options
 from subsvms.app.runs.job import do_job
-from subsvms.app.runs.options import Options
-from subsvms.app.runs.stored import read_scores
+from subsvms.app.runs.parquet_files import read_scores
 from subsvms.audit import Audit, run_audit
 
 pytestmark = pytest.mark.slow

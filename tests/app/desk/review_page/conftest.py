@@ -7,8 +7,8 @@ from browsers import HOSTILE, Reviewer, serving_here
 from loans import make_rows, write
 
 from subsvms.app.names import DECISIONS
+from subsvms.app.options import Options
 from subsvms.app.runs.job import do_job
-from subsvms.app.runs.options import Options
 
 
 @pytest.fixture(scope="module")

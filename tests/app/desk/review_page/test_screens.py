@@ -4,9 +4,9 @@ import pytest
 from browsers import Reviewer, serving_here, stored, total, until
 from loans import make_rows, write
 
-from subsvms.app.runs.answers import Decisions
+from subsvms.app.options import Options
+from subsvms.app.runs.answer_store import AnswerStore
 from subsvms.app.runs.job import do_job
-from subsvms.app.runs.options import Options
 
 pytestmark = pytest.mark.slow
 PHONE = dict(width=390, height=844)
@@ -40,7 +40,7 @@ def test_rows_are_left_out_and_notes_are_stored_shown_and_filtered(review, folde
     ann.press("a", "s")
     ann.see("#counts", "2 of ")
     ann.see("#counts", "decided, 1 of them left out, 1 skipped")
-    book = Decisions(folder + "/decisions.sqlite")
+    book = AnswerStore(folder + "/decisions.sqlite")
     assert book.latest(first).note == "a <b>copy</b> of row 3; x means no verdict"
     assert not book.latest(second).note
     book.close()

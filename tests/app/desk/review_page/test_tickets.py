@@ -8,7 +8,7 @@ from browsers import WAIT, Reviewer, serving_here, stored, stored_rows, until, w
 
 from benchmarks.review import write_run
 from benchmarks.tickets import write_tickets
-from subsvms.app.runs.options import Options
+from subsvms.app.options import Options
 
 pytestmark = pytest.mark.slow
 N_TICKETS = 200

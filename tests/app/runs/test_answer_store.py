@@ -13,21 +13,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from subsvms.app.runs import answers_file
-from subsvms.app.runs.answers import Act, Answer, Conflict, Decisions, NothingToUndo, check_name
-from subsvms.app.runs.answers_file import BEFORE, FORMAT, BrokenFile, holds_decisions, seal
+from subsvms.app.runs import history_file
+from subsvms.app.runs.answer_store import Act, Answer, AnswerStore, Conflict, NothingToUndo, check_name
+from subsvms.app.runs.history_file import BEFORE, FORMAT, BrokenFile, holds_decisions, seal
 from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import TableError
 
 
-class Book(Decisions):
+class Book(AnswerStore):
     def decide(self, decided, *, who):
         (number,) = self.decide_many([Act(decided, who)])
         return number
 
     @property
     def history(self):
-        return answers_file.read_acts(self.file.connection, 0)
+        return history_file.read_acts(self.file.connection, 0)
 
 
 @pytest.fixture
@@ -222,8 +222,8 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(run, is_old):
     if is_old:
         make_old_file(path, *((row, "accept", '"yes"') for row in range(10**7, 10**7 + 5000)), run=run)
     code = (
-        "import sys\nfrom pathlib import Path\nfrom subsvms.app.runs.answers import Act, Decisions\n"
-        "book = Decisions(Path(sys.argv[1]), Path(sys.argv[2]))\n"
+        "import sys\nfrom pathlib import Path\nfrom subsvms.app.runs.answer_store import Act, AnswerStore\n"
+        "book = AnswerStore(Path(sys.argv[1]), Path(sys.argv[2]))\n"
         "for i in range(1, 10**6):\n"
         "    book.decide_many([Act([(i, 'accept', 'yes')], 'Ann')])\n"
         "    print(i, flush=True)\n"
@@ -383,8 +383,8 @@ def test_a_full_disk_is_reported_and_what_was_stored_before_stays(run):
 def make_old_file(path, *lines, run, version=BEFORE):
     """Write a file as version 0.1.0 did."""
     forge(
-        path, *answers_file.SCHEMAS[BEFORE], f"PRAGMA user_version = {version}",
-        f"PRAGMA application_id = {answers_file.APPLICATION}",
+        path, *history_file.SCHEMAS[BEFORE], f"PRAGMA user_version = {version}",
+        f"PRAGMA application_id = {history_file.APPLICATION}",
         f"INSERT INTO run VALUES (1, '{digest_file(run)}')",
         "INSERT INTO acts (who, at) VALUES ('Ann', '2026-01-01T00:00:00.000+00:00')",
     )  # fmt: skip
@@ -473,7 +473,7 @@ def test_an_answer_that_somebody_changed_is_noticed(run, table, change):
     with book.changing() as connection:
         book.answer(connection, "audit", [Answer(4, "yes", "Ann", "2026-01-01")])
     book.close()
-    (kept,) = [one for one in answers_file.SCHEMAS[FORMAT] if f" {table}_stay " in one]
+    (kept,) = [one for one in history_file.SCHEMAS[FORMAT] if f" {table}_stay " in one]
     forge(book.file.path, f"DROP TRIGGER {table}_stay", f"UPDATE {table} SET {change}", kept)
     with pytest.raises(BrokenFile, match="damaged .somebody changed an answer.*: restore it"):
         open_book(run)

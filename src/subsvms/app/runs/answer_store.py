@@ -1,9 +1,9 @@
-"""What people answered about the labels of a run, decisions in a review and answers in an audit: a history.
+"""The store of what people answered about the labels of a run: decisions in a review, answers in an audit.
 
 An *act* is one thing that a person did: a decision on one row or on all rows of a filter; an undo, which
 names the act that it takes back; a redo, which names the undo that it takes back, and decides again what that
 had undone; or an answer to a question of an audit, which stands. Nothing is ever changed or deleted
-(`answers_file`), so undo works at any depth and the history shows who did what, and when. The decision that
+(`history_file`), so undo works at any depth and the history shows who did what, and when. The decision that
 holds for a row is that of the latest act on it that was not taken back.
 
 Several people, tabs or processes may write at once; each reads what the others added since the last act it
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from subsvms.app.quoting import show
-from subsvms.app.runs.answers_file import AnswersFile, Entry, seal
+from subsvms.app.runs.history_file import HistoryFile, StoredAct, seal
 from subsvms.exceptions import TableError, is_text
 
 NAME_CHARACTERS = 60  # of a person's name, at most
@@ -137,8 +137,8 @@ def check_note(note: Any) -> str | None:
     return note.strip() or None
 
 
-class Decisions:
-    """What people decided and answered about a run, from a SQLite file; parameters as in `AnswersFile`.
+class AnswerStore:
+    """What people decided and answered about a run, in a SQLite file; parameters as in `HistoryFile`.
 
     rows, labels: rows that can be decided, and labels that they may get: a file with others is refused.
     """
@@ -160,7 +160,7 @@ class Decisions:
         self.begun: dict[str, Any] = {}  # by part, "audit" or "estimate", how it was begun
         self.answers: dict[str, list[Answer]] = {}  # by part, in the order in which they came
         self.seals: dict[str, str] = {}  # by part, the last one
-        self.file = AnswersFile(Path(path), run, create=create)
+        self.file = HistoryFile(Path(path), run, create=create)
         try:
             self.refresh()
         except BaseException:
@@ -252,7 +252,7 @@ class Decisions:
             self.file.check_place()
             return self._take_in(self.file.read_new())
 
-    def _take_in(self, entries: list[Entry]) -> list[int]:
+    def _take_in(self, entries: list[StoredAct]) -> list[int]:
         decided = [self._interpret(entry) for entry in entries]  # all of them, before anything is changed
         self._take_audits(entries)
         touched: list[int] = []
@@ -283,7 +283,7 @@ class Decisions:
         self.file.accept(entries)
         return touched
 
-    def _take_audits(self, entries: list[Entry]) -> None:
+    def _take_audits(self, entries: list[StoredAct]) -> None:
         """Take the audits that others began, and the answers among some entries."""
         with self.file.explaining():
             begun = self.file.connection.execute("SELECT part, begun FROM audits").fetchall()
@@ -311,7 +311,7 @@ class Decisions:
         except (ValueError, RecursionError) as error:
             raise self.file.damaged(show(str(error))) from None
 
-    def _interpret(self, entry: Entry) -> list[Decision]:
+    def _interpret(self, entry: StoredAct) -> list[Decision]:
         """Return the decisions of an act; every value is checked: anybody may have changed the file."""
         try:
             check_name(entry.who)

@@ -6,10 +6,10 @@ import pytest
 from loans import call, make_rows, write
 from pyarrow import parquet
 
-from subsvms.app.runs.options import Options
+from subsvms.app.options import Options
+from subsvms.app.runs.parquet_files import Scores, get_label_type, read_issues, read_scores, write_scores
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import run_in_memory
-from subsvms.app.runs.stored import Scores, get_label_type, read_issues, read_scores, write_scores
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.table import read_table
 from subsvms.audit import Ranking

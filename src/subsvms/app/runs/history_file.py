@@ -1,4 +1,4 @@
-"""The SQLite file of what people did: its format, the run that it belongs to, and whether it is in its place.
+"""The SQLite file under the store of answers: its format, the run it belongs to, whether it is in its place.
 
 The file is in WAL mode and every commit is on disk before it is acknowledged. Files can be moved, removed or
 overwritten while they are open, and SQLite would go on writing to what nobody can find any more. So before
@@ -78,7 +78,7 @@ OUTSIDE = tuple(
 )
 
 
-class Entry(NamedTuple):
+class StoredAct(NamedTuple):
     """An act as it is stored: decisions about rows, or an answer in an audit, or what it takes back."""
 
     act: int
@@ -97,7 +97,7 @@ class Sums(NamedTuple):
     decisions: int = 0
     rows: int = 0
 
-    def plus(self, entries: Sequence[Entry]) -> "Sums":
+    def plus(self, entries: Sequence[StoredAct]) -> "Sums":
         """Return the sums with more entries."""
         rows = [row for entry in entries for row, *_ in entry.lines]
         latest = max([self.latest, *(entry.at for entry in entries)])
@@ -108,7 +108,7 @@ class BrokenFile(TableError):
     """The file of decisions is not, or no longer, the one it should be, or it cannot be written or read."""
 
 
-class AnswersFile:
+class HistoryFile:
     """The file of the run with this run.json, open; one thread may use it at a time.
 
     If there is none and `create` is false, nothing is read, and nothing can be added.
@@ -235,7 +235,7 @@ class AnswersFile:
             [one and (one.st_ino, one.st_size, one.st_mtime_ns) for one in stamped],
         )
 
-    def check_place(self, new: Sequence[Entry] = ()) -> None:
+    def check_place(self, new: Sequence[StoredAct] = ()) -> None:
         """Raise an error unless whoever opens the file by its name finds all that was read from it.
 
         File, log and index must be those that were opened. The file itself changes when SQLite moves the log
@@ -246,7 +246,7 @@ class AnswersFile:
             raise self.moved()
         self.stamps = stamps
 
-    def _is_intact(self, new: Sequence[Entry]) -> bool:
+    def _is_intact(self, new: Sequence[StoredAct]) -> bool:
         """Return whether the run is the same, and a new reader of the file finds as much as we did."""
         try:
             if is_emptied(self.path) or (self.run is not None and digest_file(self.run) != self.digest):
@@ -276,12 +276,12 @@ class AnswersFile:
                 raise
             self.check_place(self.read_new())
 
-    def read_new(self) -> list[Entry]:
+    def read_new(self) -> list[StoredAct]:
         """Return what was added since the last act that was passed to `accept`."""
         with self.explaining():
             return read_acts(self.connection, self.last)
 
-    def accept(self, entries: list[Entry]) -> None:
+    def accept(self, entries: list[StoredAct]) -> None:
         """Remember that these entries are known."""
         self.sums = self.sums.plus(entries)
         self.last = entries[-1].act if entries else self.last
@@ -297,7 +297,7 @@ def get_size(path: Path) -> int:
     return getattr(_stat(path), "st_size", 0)
 
 
-def read_acts(connection: sqlite3.Connection, after: int) -> list[Entry]:
+def read_acts(connection: sqlite3.Connection, after: int) -> list[StoredAct]:
     """Return the acts with higher numbers than one, in order."""
     asked = "SELECT id, undoes, who, at FROM acts WHERE id > ? ORDER BY id"
     acts = connection.execute(asked, (after,)).fetchall()
@@ -308,7 +308,7 @@ def read_acts(connection: sqlite3.Connection, after: int) -> list[Entry]:
     by_act = {act: [line[1:] for line in some] for act, some in groupby(lines, itemgetter(0))}
     found = connection.execute("SELECT * FROM answers WHERE act > ? AND act <= ?", upto)
     answers = {line[0]: line[1:] for line in found}
-    return [Entry._make((*act, by_act.get(act[0], []), answers.get(act[0]))) for act in acts]
+    return [StoredAct._make((*act, by_act.get(act[0], []), answers.get(act[0]))) for act in acts]
 
 
 def seal(before: str, *values: Any) -> str:

@@ -8,7 +8,7 @@ import typer
 
 from subsvms.app.cli.main import app
 from subsvms.app.frames import FrameOptions, correct_table
-from subsvms.app.runs.options import (
+from subsvms.app.options import (
     DECLARED,
     Options,
     TableOptions,
