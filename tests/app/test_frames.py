@@ -137,7 +137,7 @@ def test_the_report_after_an_audit_says_what_the_audit_did(tmp_path, audited):
     assert "This estimate is from before the audit" in page and " %) before the audit)" in repr(found)
     assert "an audit that did not confirm a change kept the given one" in page
     assert "a safety check" not in page + " ".join(found.notes)
-    _, summary = describe_run(recount(found.origin.run, replace(found, origin=None)), tmp_path)
+    _, summary = describe_run(recount(found.origin.run, found), tmp_path)
     assert sum(line["changed"] for line in summary.listed.classes) == summary.counted.changed == n
     assert f"{n} were changed, {n - unseen} by people" in found._repr_html_()
 

@@ -33,7 +33,8 @@ def directed_flips(
     alpha = 0 takes rows away from the smaller class, and alpha = 1 floods it with rows of the larger one.
     (This is as in the paper's figure, appendix and tables; the text of its Section 4 says the opposite.)
 
-    The labels are of two classes; without a budget, rho is 0.75.
+    The labels are of two classes. Flips are `error_rate` of all rows, or `rho` of the smaller class (0.75 if
+    neither is given); a share `alpha` of them is taken from the larger class.
 
     Examples
     --------
@@ -52,7 +53,8 @@ def uniform_flips(
 ) -> Attack:  # fmt: skip
     """Give rows chosen at random another label chosen at random: errors without a pattern.
 
-    Without a budget, error_rate is 0.1.
+    Flips are `error_rate` of all rows (0.1 if nothing is given), or `rho` of the smallest class; with two
+    classes, a share `alpha` of them is taken from the larger one.
 
     Examples
     --------
@@ -79,7 +81,8 @@ def class_conditional_flips(
         default each class is confused with the next, and the last with the first, at one rate: the pair
         flips of Han et al., "Co-teaching", NeurIPS 2018.
     error_rate, rho : float, default=None
-        If neither is given, the matrix is used as it is; if there is no matrix either, error_rate is 0.1.
+        Flips as a share of all rows, or of the smallest class. If neither is given, the matrix is used as it
+        is; if there is no matrix either, error_rate is 0.1.
 
     Examples
     --------
@@ -109,6 +112,7 @@ def boundary_flips(
     are flipped; ties are broken by the order of the table. With more than two classes, SVMs are trained one
     against one: a row goes to the class that speaks most strongly against its own, and its distance is the
     decision value between the two. The time grows at least with the square of the number of rows.
+    `error_rate`, `rho` and `alpha` say how many flips there are, and of which class, as in `uniform_flips`.
 
     Examples
     --------
@@ -128,7 +132,8 @@ def surest_flips(
     """Flip the labels of the rows deepest in their own class: errors that are easy to see but weigh most.
 
     The SVM is that of `boundary_flips`; the rows farthest from its boundary on their own side are flipped
-    first, those on the wrong side last. Each gets the label beyond its nearest boundary.
+    first, those on the wrong side last. Each gets the label beyond its nearest boundary. `error_rate`, `rho`
+    and `alpha` say how many flips there are, and of which class, as in `uniform_flips`.
 
     Examples
     --------
@@ -149,7 +154,8 @@ def region_flips(
     A row of the class is drawn as the centre. The rows of the class nearest to it (in Euclidean distance,
     ties broken by the order of the table) get the label of the nearest row of another class.
 
-    `label` is the class; by default the largest (the first of several).
+    `label` is the class; by default the largest (the first of several). Flips are `error_rate` of all rows
+    (0.1 if nothing is given), or `rho` of the smallest class.
 
     Examples
     --------
@@ -175,14 +181,9 @@ def region_flips(
 
 
 ATTACKS: dict[str, Callable[..., Attack]] = {
-    "directed": directed_flips,
-    "uniform": uniform_flips,
-    "class-conditional": class_conditional_flips,
-    "boundary": boundary_flips,
-    "surest": surest_flips,
-    "region": region_flips,
-    "greedy": greedy_flips,
-}
+    "directed": directed_flips, "uniform": uniform_flips, "class-conditional": class_conditional_flips,
+    "boundary": boundary_flips, "surest": surest_flips, "region": region_flips, "greedy": greedy_flips,
+}  # fmt: skip
 
 
 def attack(name: str, X: Any, y: ArrayLike, **budget: Any) -> Attack:

@@ -67,7 +67,7 @@ def greedy_flips(
     Parameters
     ----------
     X, y, error_rate, rho, alpha, random_state
-        As in the other attacks. Without alpha, all flips may come from one class.
+        As in `uniform_flips` and `boundary_flips`. Without alpha, all flips may come from one class.
     C : float, default=100.0
     gamma : float or "auto", default="auto"
         Parameters of the SVM that is attacked; "auto" is 1 / n_features.

@@ -192,7 +192,7 @@ class FrameRun:
     def write_report(self, correction: Correction, path: str | os.PathLike) -> Path:
         """Write the page of `subsvms correct` about a correction of this frame."""
         target = check_target(path, (), force=True)
-        run = recount(self.run, replace(correction, origin=None))
+        run = recount(self.run, correction)
         digest = hashlib.sha256(render_arrow(as_storable(run.table.columns), "parquet")).hexdigest()
         _, summary = describe_run(replace(run, table=replace(run.table, digest=digest)), target.parent)
         table = "the rows in correction.kept" if summary.counted.dropped else "correction.labels"
@@ -202,7 +202,7 @@ class FrameRun:
         return target
 
     def open_review(
-        self, correction: Correction, folder: str | os.PathLike | None, *, port: int, browser: bool,
+        self, correction: Correction, folder: str | os.PathLike | None, *, port: int | None, browser: bool,
         block: bool | None,
     ) -> Any:  # fmt: skip
         """Open the review page of a folder that holds this correction; it is written if it does not yet."""
@@ -213,7 +213,7 @@ class FrameRun:
 
     def write_folder(self, correction: Correction, folder: str | os.PathLike | None = None) -> Path:
         """Write the folder of a run, with the frame in it, unless it is there."""
-        run, inputs = recount(self.run, replace(correction, origin=None)), self._store()
+        run, inputs = recount(self.run, correction), self._store()
         known = self.temporary if folder is None else Path(folder)
         if known is not None and (known / RECORD).is_file():
             with tempfile.TemporaryDirectory() as scratch:

@@ -105,18 +105,15 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
 
     _parameter_constraints: dict = {
         "estimator": [HasMethods(["fit"]), list, StrOptions({judges.PROBABILITIES}), None],
-        "scale": ["boolean"],
-        "rule": [StrOptions({"posterior", "majority"})],
+        "scale": ["boolean"], "rule": [StrOptions({"posterior", "majority"})],
         "action": [StrOptions({"fix", "drop", "weight", "review"})],
         "max_error_rate": [Interval(Real, 0, 1, closed="both"), None],
         "min_confidence": [Interval(Real, 0, 1, closed="both")],
         "n_witnesses": [Interval(Integral, 0, None, closed="left")],
         "level": [Interval(Real, 0, 1, closed="neither")],
-        "n_jobs": SubSVMClassifier._parameter_constraints["n_jobs"],
-        "device": SubSVMClassifier._parameter_constraints["device"],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+        **{name: SubSVMClassifier._parameter_constraints[name] for name in ("n_jobs", "device")},
+        "random_state": ["random_state"], "verbose": ["verbose"],
+    }  # fmt: skip
 
     @renamed(certainty="level")
     def __init__(

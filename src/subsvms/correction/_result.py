@@ -237,7 +237,7 @@ class Correction(Verdicts):
         return self._need_origin("report on").write_report(self, path)
 
     def review(
-        self, folder: str | os.PathLike | None = None, *, port: int = 8765, browser: bool = True,
+        self, folder: str | os.PathLike | None = None, *, port: int | None = None, browser: bool = True,
         block: bool | None = None,
     ) -> Any:  # fmt: skip
         """Open a page on this machine on which people decide about the suspicious labels, worst first.
@@ -247,8 +247,8 @@ class Correction(Verdicts):
         folder : path-like, optional
             Where to keep the table, what was found, and the decisions, as `subsvms correct` does; by default
             a new temporary folder. If it holds this correction already, its review goes on.
-        port : int, default=8765
-            The first to try; ports in use are skipped.
+        port : int, default=None
+            The first to try, by default that of `subsvms review`; ports in use are skipped.
         browser : bool, default=True
         block : bool, default=None
             Whether to wait until Ctrl-C. By default only programs wait; notebooks and consoles go on.

@@ -7,7 +7,7 @@ from forged_files import TEXTS, write_forged
 from large_tables import make_columns, write_files
 from pyarrow import parquet
 
-from subsvms.app.runs.source import UNIT_ROWS, open_source
+from subsvms.app.runs.source import UNIT_ROWS, Source, open_source
 from subsvms.app.tables.table import read_table
 from subsvms.exceptions import TableError
 
@@ -27,6 +27,13 @@ def test_every_row_comes_once_in_the_order_of_the_paths(tmp_path):
         assert source.n_rows == 2500 and len(source.units) == 3  # small row groups are read together
         assert read_all(source, batch_rows=77).equals(columns)
         assert read_all(source, columns=["label"])["label"].equals(columns["label"])
+
+
+def test_a_table_in_memory_is_read_as_one_unit(tmp_path):
+    parquet.write_table(make_columns(50), tmp_path / "t.parquet")
+    source = Source.of(read_table(tmp_path / "t.parquet", "label"))
+    assert read_all(source).equals(source.table.columns) and source.n_rows == 50
+    assert read_all(source, columns=["label"]).column_names == ["label"]
 
 
 def test_large_row_groups_are_units_of_their_own(tmp_path):

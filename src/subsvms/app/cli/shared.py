@@ -54,12 +54,9 @@ class Commands(TyperGroup):
 
 
 app = typer.Typer(
-    cls=Commands,
-    help="Find wrong labels, and classify in spite of them.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,  # bugs keep their traceback
-)
+    cls=Commands, help="Find wrong labels, and classify in spite of them.", no_args_is_help=True,
+    add_completion=False, pretty_exceptions_enable=False,  # bugs keep their traceback
+)  # fmt: skip
 
 
 def print_version(asked: bool) -> None:

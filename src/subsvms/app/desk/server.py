@@ -330,10 +330,10 @@ class Review:
 
     @classmethod
     def open(
-        cls, folder: Path, *, port: int = FIRST_PORT, browser: bool = True, block: bool | None = None
+        cls, folder: Path, *, port: int | None = None, browser: bool = True, block: bool | None = None
     ) -> "Review":
         """Serve the page, and say where; wait until Ctrl-C if this is a program, or if `block` says so."""
-        review = cls(folder, port)
+        review = cls(folder, FIRST_PORT if port is None else port)
         waits = not is_interactive() if block is None else block
         how = "Press Ctrl-C to stop" if waits else "review.close() stops it"
         title = f"{format_count(len(review._desk), 'label')} to review, at {review.address}"

@@ -76,7 +76,9 @@ class Source:
 
     def read(self, unit: Unit, columns: Columns = None, batch_rows: int | None = None) -> Read:
         """Read the columns of a unit, one batch after the other."""
-        raise NotImplementedError  # a table in memory is at hand
+        assert self.table is not None
+        whole = self.table.columns
+        yield unit.first, whole if columns is None else whole.select(list(columns))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
