@@ -202,6 +202,13 @@ def test_bad_parameters_are_refused_with_one_sentence(name):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
+def test_sixty_classes_can_be_fitted():
+    labels = np.arange(600) % 60
+    model = quick(n_estimators=10, gamma=10.0).fit(labels[:, None] / 6, labels)
+    assert model.score(labels[:, None] / 6, labels) > 0.9
+
+
 def test_a_polynomial_that_is_not_a_kernel_gives_a_warning():
     model = quick(kernel="poly", coef0=-1.0, degree=2)
     with pytest.warns(ConvergenceWarning, match="not positive semi-definite.*coef0 >= 0"):

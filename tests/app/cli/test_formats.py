@@ -51,8 +51,10 @@ def save(frame, path):
         make_ods(path, list_cells(frame))
     elif path.suffix == ".json":
         frame.to_json(path, orient="records", indent=1)
-    elif path.suffix == ".parquet":
-        frame.to_parquet(path)
+    elif path.suffix == ".jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    elif path.suffix in (".parquet", ".feather"):
+        getattr(frame, f"to_{path.suffix[1:]}")(path)
     else:
         connection = sqlite3.connect(path)
         frame.to_sql("loans", connection, index=False)
@@ -61,7 +63,8 @@ def save(frame, path):
 
 
 @pytest.mark.parametrize("suffix, ending", [
-    (".xlsx",) * 2, (".ods", ".xlsx"), (".json",) * 2, (".parquet",) * 2, (".db", ".parquet"),
+    (".xlsx",) * 2, (".ods", ".xlsx"), (".json",) * 2, (".jsonl",) * 2, (".parquet",) * 2, (".feather",) * 2,
+    (".db", ".parquet"),
 ])  # fmt: skip
 def test_labels_do_not_depend_on_the_format(tmp_path, frame, expected, rows, suffix, ending):
     path = save(frame, tmp_path / f"loans{suffix}")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from answered_audits import answer_all, decide, make_folder, person_of
 from loans import call, read
+from nasty_texts import assert_refused
 
 from subsvms.app.desk.apply import apply_labels
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
@@ -112,8 +113,12 @@ def test_answers_of_an_estimate_are_labels(made, tmp_path):
 
 
 def test_without_answers_nothing_is_written(made, tmp_path):
-    with pytest.raises(TableError, match="^Nothing has been decided in .*, so nothing was written: decide "):
-        apply_labels(made.folder, output=tmp_path / "f.csv")
+    before = sorted(made.folder.iterdir())
+    assert assert_refused("Nothing has been decided in ", apply_labels, made.folder) == (
+        f"Nothing has been decided in {str(made.folder)!r}, so nothing was written: decide with subsvms "
+        f"review {made.folder}, or follow the suggestions with undecided='suggestion'."
+    )
+    assert sorted(made.folder.iterdir()) == before
     AuditDesk(made.folder)
     with pytest.raises(TableError, match="^Nothing has been answered in the audit of .*: go on with subsvms"):
         apply_labels(made.folder, output=tmp_path / "f.csv")

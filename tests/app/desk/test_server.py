@@ -3,14 +3,17 @@
 import asyncio
 import json
 import os
+from contextlib import closing
 
 import httpx
+import numpy as np
 import pytest
 from browsers import HOST, TOKEN, ask, get, post
 from loans import read
 
+from benchmarks.review import make_folder
 from subsvms.app.desk.guard import HEADERS
-from subsvms.app.desk.review import Filter
+from subsvms.app.desk.review import Filter, ReviewDesk
 from subsvms.app.desk.server import make_app
 
 
@@ -244,6 +247,14 @@ def test_many_at_once_are_written_together_and_none_is_lost(desk):
     assert {answer.status_code for answer in answers} == {200}
     assert set(desk.decisions.current) == set(rows)
     assert len({answer.json()["act"] for answer in answers}) == len(rows)
+
+
+@pytest.mark.slow
+def test_a_page_of_a_hundred_thousand_issues_is_small(tmp_path):
+    with closing(ReviewDesk(make_folder(tmp_path, 100_000))) as desk:
+        (answer,) = ask(desk, get("api/issues?given=yes&sort=confidence&offset=40000&limit=50"))
+        assert len(desk) == 100_000 and answer.json()["total"] == np.sum(desk.given == 1)
+    assert len(answer.json()["issues"]) == 50 and len(answer.content) < 30_000
 
 
 def test_a_row_can_be_left_out_with_a_note_and_found_again(desk):
