@@ -1,5 +1,6 @@
 """What tests of the report and of the review page share: parsed HTML, and the contrast of colours."""
 
+import copy
 import re
 from html.parser import HTMLParser
 
@@ -71,3 +72,70 @@ def make_row(**changes):
 
 def make_witness(values, row=1):
     return {"row": row, "label": "yes", "share": 0.1, "values": values}
+
+
+NASTY = [
+    "<script>ran = 1</script>", "<img src=x onerror='ran = 1'>", '" onmouseover="ran = 1" x="',
+    "</style></title></svg><b>", "<!-- --> ]]> &lt; &amp &#60;", "{{ 7 * 7 }} {% for %}",
+    "\x00\x1b[31m\ud800\ufffe\r\n\u202e", "javascript:ran=1",
+]  # fmt: skip
+
+
+def make_ensemble(chosen=2):
+    tried = [(216, 0.31), (54, 0.35), (864, 0.2999)]
+    candidates = [
+        {"subset_size": size, "breadth": "narrow", "gamma": 0.12345, "log_loss": loss, "chosen": i == chosen}
+        for i, (size, loss) in enumerate(tried)
+    ]
+    size = tried[chosen][0]
+    return {"words": "These fit.", "subset_size": size, "paper_size": 54, "candidates": candidates}
+
+
+def make_summary(**changes):
+    class_line = {"rows": 250, "rate": 0.01, "rate_low": 0.0, "rate_high": 0.02, "estimated_wrong": 24}
+    class_line |= {"flagged": 9, "changed": 8, "changed_to": 7, "left_out": 0, "filled": 2, "after": 251}
+    group_line = {"rows": 100, "flagged": 3, "share": 0.03, "low": 0.01, "high": 0.09, "expected_wrong": 3.5}
+    summary = {
+        "title": "loans.csv", "label": "default", "version": "0.1.0", "finished": "2026-11-15T12:00:00+00:00",
+        "rows": 32561, "labelled": 32561, "missing": 3, "features": 123, "columns_used": 14,
+        "rule": "posterior", "action": "fix", "flagged": 812, "changed": 812, "held_back": 31,
+        "error_rate": 0.031, "error_rate_interval": [0.02, 0.05], "explained": True,
+        "expected_precision": 0.93,
+        "kept_by": [["a probability of at most 0.8", 30], ["the limit on changes", 1]],
+        "listing": "Of the 843 labels listed, about 700 are expected to be wrong.",
+        "certified": {"share": 0.9, "most": 3},
+        "words": ["About 3.1 % of the labels look wrong.", "812 were changed."],
+        "notes": ["The votes contradict a third of the labels."],
+        "next": ["Look at the rows below.", "Use corrected.csv."],
+        "classes": [{"name": name, **class_line} for name in ("no", "yes")], "sample": None,
+        "columns": [
+            {"use": "Categories", "how": "a feature for each", "columns": [["job", 5], ["sex", 1]]},
+            {"use": None, "how": "never repeats", "columns": [["id", 0]]},
+        ],
+        "moves": [{"given": "no", "suggested": "yes", "rows": 100}],
+        "groups": [
+            {"column": "annotator", "lines": [{"value": v, **group_line} for v in ("anna", "bo")], "more": 2}
+        ],
+        "worst": [make_row(row=number) for number in range(12)], "n_worst": 812,
+        "parameters": [["rule", "posterior"], ["seed", "0"]], "digest": "a1b2", "ensemble": make_ensemble(),
+        "versions": [["numpy", "2.1"]], "seconds": [["reading", 0.4], ["voting", 3.1]],
+        "files": [["corrected.csv", "the table with corrected labels"]],
+    }  # fmt: skip
+    return summary | changes
+
+
+def replace_text(value, write, skip=("rule", "action")):
+    """Return a summary with every text in it replaced, and the new texts."""
+    texts = []
+
+    def visit(part, key=None):
+        if isinstance(part, dict):
+            return {name: visit(inner, name) for name, inner in part.items()}
+        if isinstance(part, list):
+            return [visit(inner) for inner in part]
+        if isinstance(part, str) and key not in skip:
+            texts.append(write(len(texts)))
+            return texts[-1]
+        return part
+
+    return visit(copy.deepcopy(value)), texts

@@ -1,90 +1,19 @@
 import base64
-import copy
 import hashlib
 import re
-from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from web_pages import PAPER, Page, contrast, make_row, plain_text
+from web_pages import NASTY, Page, contrast, make_ensemble, make_summary, plain_text, replace_text
 
-from subsvms.app.report import draw_charts, render_report
+from subsvms.app.report import render_report
 from subsvms.app.report.charts import DEEPEST
 from subsvms.app.report.page import say_verdict
 from subsvms.app.report.text import cut
 from subsvms.displays._base import COLOURS
-
-NASTY = [
-    "<script>ran = 1</script>", "<img src=x onerror='ran = 1'>", '" onmouseover="ran = 1" x="',
-    "</style></title></svg><b>", "<!-- --> ]]> &lt; &amp &#60;", "{{ 7 * 7 }} {% for %}",
-    "\x00\x1b[31m\ud800\ufffe\r\n\u202e", "javascript:ran=1",
-]  # fmt: skip
-
-
-def make_ensemble(chosen=2):
-    tried = [(216, 0.31), (54, 0.35), (864, 0.2999)]
-    candidates = [
-        {"subset_size": size, "breadth": "narrow", "gamma": 0.12345, "log_loss": loss, "chosen": i == chosen}
-        for i, (size, loss) in enumerate(tried)
-    ]
-    size = tried[chosen][0]
-    return {"words": "These fit.", "subset_size": size, "paper_size": 54, "candidates": candidates}
-
-
-def make_summary(**changes):
-    class_line = {"rows": 250, "rate": 0.01, "rate_low": 0.0, "rate_high": 0.02, "estimated_wrong": 24}
-    class_line |= {"flagged": 9, "changed": 8, "changed_to": 7, "left_out": 0, "filled": 2, "after": 251}
-    group_line = {"rows": 100, "flagged": 3, "share": 0.03, "low": 0.01, "high": 0.09, "expected_wrong": 3.5}
-    summary = {
-        "title": "loans.csv", "label": "default", "version": "0.1.0", "finished": "2026-11-15T12:00:00+00:00",
-        "rows": 32561, "labelled": 32561, "missing": 3, "features": 123, "columns_used": 14,
-        "rule": "posterior", "action": "fix", "flagged": 812, "changed": 812, "held_back": 31,
-        "error_rate": 0.031, "error_rate_interval": [0.02, 0.05], "explained": True,
-        "expected_precision": 0.93,
-        "kept_by": [["a probability of at most 0.8", 30], ["the limit on changes", 1]],
-        "listing": "Of the 843 labels listed, about 700 are expected to be wrong.",
-        "certified": {"share": 0.9, "most": 3},
-        "words": ["About 3.1 % of the labels look wrong.", "812 were changed."],
-        "notes": ["The votes contradict a third of the labels."],
-        "next": ["Look at the rows below.", "Use corrected.csv."],
-        "classes": [{"name": name, **class_line} for name in ("no", "yes")], "sample": None,
-        "columns": [
-            {"use": "Categories", "how": "a feature for each", "columns": [["job", 5], ["sex", 1]]},
-            {"use": None, "how": "never repeats", "columns": [["id", 0]]},
-        ],
-        "moves": [{"given": "no", "suggested": "yes", "rows": 100}],
-        "groups": [
-            {"column": "annotator", "lines": [{"value": v, **group_line} for v in ("anna", "bo")], "more": 2}
-        ],
-        "worst": [make_row(row=number) for number in range(12)], "n_worst": 812,
-        "parameters": [["rule", "posterior"], ["seed", "0"]], "digest": "a1b2", "ensemble": make_ensemble(),
-        "versions": [["numpy", "2.1"]], "seconds": [["reading", 0.4], ["voting", 3.1]],
-        "files": [["corrected.csv", "the table with corrected labels"]],
-    }  # fmt: skip
-    return summary | changes
-
-
-def replace_text(value, write, skip=("rule", "action")):
-    """Return a summary with every text in it replaced, and the new texts."""
-    texts = []
-
-    def visit(part, key=None):
-        if isinstance(part, dict):
-            return {name: visit(inner, name) for name, inner in part.items()}
-        if isinstance(part, list):
-            return [visit(inner) for inner in part]
-        if isinstance(part, str) and key not in skip:
-            texts.append(write(len(texts)))
-            return texts[-1]
-        return part
-
-    return visit(copy.deepcopy(value)), texts
-
-
-# The page
 
 
 def test_the_page_has_the_order_that_a_reader_needs(charts):
@@ -375,9 +304,6 @@ def test_the_page_of_a_large_table_is_less_than_a_megabyte(charts):
     assert 400_000 < len(html.encode()) < 1_000_000
 
 
-# Colours
-
-
 def read_palettes():
     css = (files("subsvms.app.report") / "templates/report.css").read_text(encoding="utf-8")
     return [
@@ -399,119 +325,3 @@ def test_contrast_is_enough_on_light_and_dark_pages(palette):
         paper, paint = (np.array(list(bytes.fromhex(colour[1:]))) for colour in (palette["panel"], fill))
         cell = bytes((DEEPEST * paint + (1 - DEEPEST) * paper).round().astype(int).tolist())
         assert contrast(palette["ink"], f"#{cell.hex()}") >= 4.5
-
-
-# A real browser
-
-
-def make_hostile_page(correction, features):
-    rows = make_summary()["worst"]
-    for row, nasty in zip(rows, NASTY, strict=False):
-        row["values"] = [[nasty, nasty], ["long", "x" * 1000]]
-        row["values"] += [["text", "several words " * 100], ["no", "W" * 60]]
-        row["given"] = row["suggested"] = nasty
-        for witness in (*row["supporting"], *row["opposing"]):
-            witness["values"] = [nasty, "y" * 1000, "other words " * 100, "V" * 60]
-    names = np.array(["</text><script>ran = 1</script>", "$x^2$ & <b>'\""], dtype=object)
-    hostile, _ = replace_text(make_summary(), lambda number: NASTY[number % len(NASTY)] + "W" * 200)
-    classes = hostile["classes"] * 20
-    return render_report(
-        hostile | {"worst": rows, "classes": classes},
-        draw_charts(replace(correction, classes=names), features=features),
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width, scheme", [(360, "dark"), (1200, "light")])
-def test_a_browser_shows_the_page_and_nothing_else_happens(
-    browser, correction, features, tmp_path, scheme, width
-):
-    path = tmp_path / "report.html"
-    path.write_text(make_hostile_page(correction, features), encoding="utf-8")
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    said, asked = [], []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(path.as_uri())
-    assert set(asked) <= {path.as_uri(), "data:,"}
-    assert page.evaluate("typeof ran") == "undefined"
-    for opened in (False, True):
-        if opened:
-            page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
-        root = "document.documentElement"
-        assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth")
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == PAPER[scheme]
-    assert said == []
-    page.close()
-
-
-@pytest.mark.slow
-def test_on_paper_everything_is_unfolded_and_light_and_foreign_scripts_are_refused(browser, tmp_path):
-    path = tmp_path / "report.html"
-    foreign = "<main><script>ran = 1</script><style>main { display: none }</style>"
-    path.write_text(render_report(make_summary(), {}).replace("<main>", foreign), encoding="utf-8")
-    page = browser.new_page(color_scheme="dark")
-    page.goto(path.as_uri())
-    assert page.evaluate("typeof ran") == "undefined"
-    assert page.locator("main").is_visible() and page.locator("th button").count() > 5
-    last = page.locator(".compare").last
-    assert not last.is_visible()
-    page.emulate_media(media="print")
-    assert last.is_visible()
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    page.close()
-
-
-def make_sortable_page(tmp_path):
-    """Write a page with four rows to look at, and return its address."""
-    row = make_summary()["worst"][0]
-    given = [("b", 0.9, 0.05, 30), ("a", 0.99, 0.0004, 4), (None, 0.5, 0.0, 200), ("c", 0.7, 0.3, 5)]
-    names = ("given", "confidence", "quality", "row")
-    worst = [row | dict(zip(names, values, strict=True)) for values in given]
-    path = tmp_path / "report.html"
-    path.write_text(render_report(make_summary(worst=worst, n_worst=4), {}), encoding="utf-8")
-    return path.as_uri()
-
-
-def list_rows(page):
-    return page.locator(".worst > tbody > tr:first-child > th").all_inner_texts()
-
-
-@pytest.mark.slow
-def test_readers_sort_the_rows_and_without_scripts_they_are_worst_first(browser, tmp_path):
-    page = browser.new_page()
-    said = []
-    page.on("console", lambda message: said.append(message.text))
-    page.goto(make_sortable_page(tmp_path))
-    assert list_rows(page) == ["30", "4", "200", "5"]
-    heads = page.locator(".worst > thead th")
-
-    def get_sorting():
-        return heads.evaluate_all("heads => heads.map(head => head.getAttribute('aria-sort'))")
-
-    def sort(name):
-        page.locator(".worst").get_by_role("button", name=name, exact=True).click()
-        return list_rows(page)
-
-    assert get_sorting() == ["ascending", *[None] * 6]
-    assert sort("Suggestion right") == ["4", "30", "5", "200"]  # descending first: the surest
-    assert get_sorting() == [*[None] * 4, "descending", None, None]
-    assert sort("Suggestion right") == ["200", "5", "30", "4"]
-    assert sort("Given label right") == ["4", "30", "5", "200"]  # without a label: last in either order
-    assert sort("Given label right") == ["5", "30", "4", "200"]
-    assert sort("Row") == ["4", "5", "30", "200"]  # as numbers, not as text
-    page.keyboard.press("Enter")  # on the button that has the focus
-    assert list_rows(page) == ["200", "30", "5", "4"]
-    assert page.locator(".worst + [role=status]").inner_text() == "Sorted by Row, descending."
-    why = page.locator(".worst > tbody:nth-of-type(4) .why details")  # a row takes its explanation along
-    assert "Row 4 " in why.locator("caption").text_content()
-    assert sort("Rank") == ["30", "4", "200", "5"]
-    assert said == []
-    address = page.url
-    page.close()
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(address)
-    assert list_rows(page) == ["30", "4", "200", "5"] and page.locator("button").count() == 0
-    context.close()
