@@ -1,4 +1,4 @@
-"""AnswerStore with what their tests do most."""
+"""A store of answers with what its tests do most."""
 
 from subsvms.app.runs import history_file
 from subsvms.app.runs.answer_store import Act, AnswerStore

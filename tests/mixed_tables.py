@@ -1,6 +1,7 @@
 """Tables with columns of every kind."""
 
 import numpy as np
+import pandas as pd
 
 from subsvms.app.tables.table import read_table
 
@@ -11,12 +12,7 @@ def make_table(folder, label=None, *, name="t.csv", **cells):
     """Write columns to a CSV file and read it; without a label, one is drawn at random."""
     n = len(next(iter(cells.values()))) if cells else N
     label = np.random.default_rng(9).choice(["no", "yes"], n) if label is None else label
-    quoted = {
-        key: ['"' + str(cell).replace('"', '""') + '"' for cell in column]
-        for key, column in {**cells, "label": label}.items()
-    }
-    lines = [",".join(f'"{key}"' for key in quoted), *map(",".join, zip(*quoted.values(), strict=True))]
-    (folder / name).write_text("\n".join(lines).replace('""', ""), encoding="utf-8")
+    pd.DataFrame({**cells, "label": label}).to_csv(folder / name, index=False)
     return read_table(folder / name, "label", separator=",")
 
 

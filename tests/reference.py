@@ -1,7 +1,6 @@
 """The obvious version of each fast routine: slow, and too plain to be wrong."""
 
 import numpy as np
-from scipy.optimize import minimize
 
 
 def kernel_matrix(name, A, B, gamma=1.0, coef0=0.0, degree=3):
@@ -11,33 +10,6 @@ def kernel_matrix(name, A, B, gamma=1.0, coef0=0.0, degree=3):
         return np.exp(-gamma * np.sum((A - B) ** 2, axis=2))
     product = np.sum(A * B, axis=2)
     return product if name == "linear" else (gamma * product + coef0) ** degree
-
-
-def solve_svm(K, y, C, loss):
-    """Maximise the dual with a general optimiser; return (y_i a_i, intercept).
-
-    The intercept comes from the primal: f is known up to it, and the loss is convex in it.
-    """
-    C = np.broadcast_to(np.asarray(C, dtype=float), len(y))
-    Q = np.outer(y, y) * K + (np.diag(1 / C) if loss == "squared_hinge" else 0)
-    limits = [(0, None if loss == "squared_hinge" else c) for c in C]
-    result = minimize(
-        lambda a: (a @ Q @ a / 2 - a.sum(), Q @ a - 1), np.zeros(len(y)), jac=True, bounds=limits,
-        constraints={"type": "eq", "fun": lambda a: a @ y, "jac": lambda a: y},
-        method="SLSQP", options={"maxiter": 2000, "ftol": 1e-15},
-    )  # fmt: skip
-    coef = result.x * y
-    f = K @ coef
-
-    def primal(b):
-        slack = np.maximum(0, 1 - y * (f + b[0]))
-        return np.sum(C * slack**2) / 2 if loss == "squared_hinge" else np.sum(C * slack)
-
-    candidates = [
-        minimize(primal, [b], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13})
-        for b in (0.0, np.median(y - f))
-    ]
-    return coef, min(candidates, key=lambda r: r.fun).x[0]
 
 
 def relative_gap(K, y, C, loss, coef, intercept):

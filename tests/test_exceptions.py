@@ -7,16 +7,8 @@ import warnings
 
 import pytest
 
-from subsvms.exceptions import (
-    DeviceError,
-    InputError,
-    Note,
-    Sentence,
-    Setting,
-    TableError,
-    join_sentences,
-    tell,
-)
+from subsvms import exceptions
+from subsvms.exceptions import DeviceError, InputError, Note, Sentence, Setting, TableError, join_sentences
 
 BRACES = "{by} {0} {value!r} {"  # what a table may hold
 
@@ -69,5 +61,5 @@ def test_sentences_are_text_for_json_warnings_and_joins():
 
 
 def test_sentences_are_told_wherever_they_are():
-    told = tell({"notes": [Sentence("{by}")], "pair": (Setting("by", 1), 2), "n": None}, shout)
+    told = exceptions.tell({"notes": [Sentence("{by}")], "pair": (Setting("by", 1), 2), "n": None}, shout)
     assert told == {"notes": ["BY"], "pair": ("BY 1", 2), "n": None}

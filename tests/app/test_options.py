@@ -6,19 +6,10 @@ import numpy as np
 import pytest
 import typer
 
+from subsvms.app import options
 from subsvms.app.cli.main import app
 from subsvms.app.frames import FrameOptions, correct_table
-from subsvms.app.options import (
-    DECLARED,
-    Options,
-    TableOptions,
-    Work,
-    as_flag,
-    describe_type,
-    list_options,
-    tell_flags,
-    write_command,
-)
+from subsvms.app.options import DECLARED, Options, TableOptions, Work, as_flag, list_options, tell_flags
 from subsvms.exceptions import NOTHING, InputError, Sentence, Setting, TableError
 
 WRONG = {
@@ -67,7 +58,7 @@ def test_each_declaration_is_a_documented_parameter_of_correct_table():
     documented = correct_table.__doc__.partition("Returns")[0]
     for one in list_options(TableOptions):
         assert parameters[one.name].default == one.default
-        assert f"\n{one.name} : {describe_type(one)}" in documented
+        assert f"\n{one.name} : {options.describe_type(one)}" in documented
     assert list(parameters)[:2] == ["frame", "label"] and "--" not in documented.replace("---", "")
     with pytest.raises(TypeError, match="unexpected keyword argument 'svms'"):
         correct_table(None, "y", svms=3)
@@ -91,6 +82,6 @@ def test_a_setting_is_written_as_the_command_line_has_it(setting, words):
 
 
 def test_a_command_is_written_as_one_types_it():
-    said = write_command("audit", "a b", estimate=NOTHING, import_from="x.csv")
+    said = options.write_command("audit", "a b", estimate=NOTHING, import_from="x.csv")
     assert said == "subsvms audit 'a b' --estimate --import x.csv"
     assert tell_flags([Sentence("{y}")]) == ["--label"]

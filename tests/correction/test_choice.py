@@ -8,15 +8,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.preprocessing import minmax_scale
 
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
-from subsvms.correction._choice import (
-    FOLDS,
-    WIDTHS,
-    choose_ensemble,
-    mean_squared_distance,
-    measure_losses,
-    pick_first,
-    pick_rows,
-)
+from subsvms.correction import _choice
+from subsvms.correction._choice import FOLDS, WIDTHS, choose_ensemble, mean_squared_distance, pick_first
 
 pytestmark = pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
 
@@ -30,7 +23,9 @@ def test_losses_are_those_of_isotonic_regression_in_folds():
     labels = rng.integers(2, size=500)
     u = np.clip(rng.normal(labels - 0.5, 1), -1, 1)
     folds = rng.integers(FOLDS, size=500)
-    found = measure_losses(np.stack([-u, u], axis=1), labels, np.ones(500), folds, np.array([0.5, 0.5]))
+    found = _choice.measure_losses(
+        np.stack([-u, u], axis=1), labels, np.ones(500), folds, np.array([0.5, 0.5])
+    )
     p = np.empty(500)
     for fold in range(FOLDS):
         test = folds == fold
@@ -88,7 +83,7 @@ def test_noisy_labels_choose_what_predicts_clean_ones_well(seed):
 
 def test_rare_classes_are_compared_with_all_their_rows_and_count_as_often_as_they_occur():
     labels = np.repeat([0, 1], [50_000, 300])
-    rows = pick_rows(labels, np.random.default_rng(0))
+    rows = _choice.pick_rows(labels, np.random.default_rng(0))
     assert np.bincount(labels[rows]).tolist() == [750, 300]
     X = np.random.default_rng(0).normal(size=(len(labels), 2)) + labels[:, None]
     assert choose(X, labels).chosen.log_loss < 0.05  # guessing gives 0.037, balanced classes about 0.6

@@ -5,14 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import mannwhitneyu, norm
 
-from subsvms.correction._noise import (
-    estimate_noise,
-    evidence_needed,
-    is_solvable,
-    moderate,
-    narrow,
-    rank_evidence,
-)
+from subsvms.correction import _noise
+from subsvms.correction._noise import estimate_noise, evidence_needed, is_solvable, moderate, narrow
 from subsvms.correction._noise_curve import Answers
 
 
@@ -77,7 +71,7 @@ def test_evidence_is_the_statistic_of_mann_and_whitney(seed):
     rng = np.random.default_rng(seed)
     u, is_given = rng.integers(20, size=300) / 20, rng.random(300) < 0.3
     p = mannwhitneyu(u[is_given], u[~is_given], alternative="greater", use_continuity=False).pvalue
-    assert norm.sf(rank_evidence(u, is_given)) == pytest.approx(p, rel=1e-6)
+    assert norm.sf(_noise.rank_evidence(u, is_given)) == pytest.approx(p, rel=1e-6)
 
 
 def test_labels_that_hardly_say_anything_are_left_as_they_are():

@@ -4,26 +4,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln, softmax
 from several_votes import EVENLY, N_CLASSES, NEXT, make_votes
 
+from subsvms.correction import _noise_softmax
 from subsvms.correction._noise_curve import FEW, Answers
 from subsvms.correction._noise_mixture import find_way
-from subsvms.correction._noise_softmax import (
-    LIFT,
-    Kind,
-    Noise,
-    Softmax,
-    add_answers,
-    compute_posterior,
-    explain,
-    find_floor,
-    lift,
-    weigh_noise,
-)
+from subsvms.correction._noise_softmax import Kind, Softmax, compute_posterior, explain, find_floor, lift
 
 
 def test_votes_lift_a_class_by_what_is_allowed_and_without_bounds_as_a_softmax(seed, monkeypatch):
     values = np.array([[1.0, -1.0, -1.0]])
     q = Softmax(np.full(3, 1e3), np.array([0.2, 0.3, 0.5]), find_floor(3)).shares(values)[0]
-    assert q[0] / (1 - q[0]) == pytest.approx(LIFT * 2 * 0.2 / 0.8)
+    assert q[0] / (1 - q[0]) == pytest.approx(_noise_softmax.LIFT * 2 * 0.2 / 0.8)
     monkeypatch.setattr("subsvms.correction._noise_softmax.LIFT", 1e12)
     rng = np.random.default_rng(seed)
     values, weights = rng.uniform(-1, 1, (50, 3)), rng.dirichlet(np.ones(3))
@@ -44,7 +34,7 @@ def test_the_bound_of_known_classes_is_the_exact_evidence(seed):
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 40, (3, 3)) + 100 * np.eye(3)
     kind = Kind(np.arange(3), (1.0 - np.eye(3)) / 2.0)
-    noise = weigh_noise(counts, kind)
+    noise = _noise_softmax.weigh_noise(counts, kind)
     bound = np.sum(counts * noise.log_matrix) - noise.divergence
     wrong, right = counts.sum(axis=1) - np.diag(counts), np.diag(counts)
     exact = np.sum(gammaln(1 + wrong) + gammaln(4 + right) - gammaln(5 + wrong + right) + np.log(4.0))
@@ -75,7 +65,9 @@ def test_what_answers_add_is_the_derivative_of_their_log_probability(seed):
         return total
 
     logs = np.vstack([point, np.log(matrix)])
-    found = add_answers(answers, point, floor, Noise(np.log(matrix), 0.0, np.ones((3, 2)), matrix))
+    found = _noise_softmax.add_answers(
+        answers, point, floor, _noise_softmax.Noise(np.log(matrix), 0.0, np.ones((3, 2)), matrix)
+    )
     assert found.fit == pytest.approx(log_probability(logs))
     for place in np.ndindex(5, 3):
         step = np.zeros((5, 3))

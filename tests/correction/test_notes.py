@@ -1,18 +1,8 @@
 import pytest
 from corrections import attacked, quick
 
-from subsvms.correction._notes import (
-    KEEPERS,
-    SPARED,
-    Found,
-    format_done,
-    format_held_back,
-    format_keeper,
-    format_spared,
-    format_verdict,
-    format_vote,
-    is_distrusted,
-)
+from subsvms.correction import _notes
+from subsvms.correction._notes import KEEPERS, Found, format_done, format_keeper, format_spared, format_vote
 from subsvms.correction._rule import Halt, Settings
 
 
@@ -43,7 +33,7 @@ def test_what_kept_a_label_is_named():
     named = {halt: format_keeper(halt, Settings(min_confidence=0.8)) for halt in Halt}
     assert named[Halt.NONE] == "a probability of at most 0.8"
     assert named[Halt.CAPPED] == "the limit on changes"
-    assert set(SPARED) <= set(KEEPERS)
+    assert set(_notes.SPARED) <= set(KEEPERS)
     assert format_keeper(Halt.NONE, Settings(rule="majority")) == "the plain vote"
     said = format_keeper(Halt.NONE, Settings(rule="majority"), "LogisticRegression")
     assert said == "the largest share that LogisticRegression gives"
@@ -76,7 +66,7 @@ VERDICTS = [  # what was found, in a sentence, and what was done about it
 
 @pytest.mark.parametrize("found, verdict, done", VERDICTS)
 def test_a_verdict_is_said_the_same_everywhere(found, verdict, done):
-    assert format_verdict(found) == verdict and format_done(found) == done
+    assert _notes.format_verdict(found) == verdict and format_done(found) == done
     assert format_done(Found(9, 2, "drop"), dry=True).startswith("2 rows would be left out, ")
     assert format_done(Found(9, 0, "fix"), dry=True) == "None would be changed."
 
@@ -85,6 +75,7 @@ def test_a_note_has_a_kind_and_is_about_one_label_or_several():
     one, several = (format_spared(n, Halt.REFUSED) for n in (1, 3))
     assert one.startswith("1 label that looks wrong was kept: ")
     assert several.startswith("3 labels that look wrong were kept: ") and several.kind == "spared"
-    assert format_spared(2, Halt.UNTESTED).parameter == "pool_size" and not is_distrusted([one, several])
+    assert format_spared(2, Halt.UNTESTED).parameter == "pool_size"
+    assert not _notes.is_distrusted([one, several])
     words = "For 12 rows, another label is more probable, but the limit on changes kept the given one."
-    assert format_held_back(0, [("the limit on changes", 12)]) == words
+    assert _notes.format_held_back(0, [("the limit on changes", 12)]) == words

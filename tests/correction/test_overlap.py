@@ -5,14 +5,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import rbf_kernel
 
 from subsvms import SubSVMClassifier, adversaries
-from subsvms.correction._overlap import (
-    EVEN,
-    LARGEST_SIDE,
-    Sides,
-    SVMLook,
-    compare_sides,
-    find_overlap,
-)
+from subsvms.correction._overlap import EVEN, LARGEST_SIDE, Sides, SVMLook, compare_sides, find_overlap
 from subsvms.correction._rule import Judgement
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import LabelNoiseWarning

@@ -8,15 +8,8 @@ from judged_votes import make_rule, make_table
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
-from subsvms.correction._rule import (
-    Halt,
-    Judgement,
-    Overlap,
-    Settings,
-    apply_rule,
-    count_allowed,
-    find_cutoff,
-)
+from subsvms.correction import _rule
+from subsvms.correction._rule import Halt, Judgement, Overlap, Settings, apply_rule, count_allowed
 
 MATRIX = [[0.9, 0.1], [0.3, 0.7]]
 
@@ -55,7 +48,7 @@ def test_the_limit_on_changes_is_never_exceeded(scores, rate, data):
     nothing, zeros = np.zeros(n, dtype=np.int8), np.zeros(n, dtype=int)
     judgement = Judgement(np.zeros((n, 2)), zeros, flagged, zeros, score, 1 - score, nothing)
     rows = np.flatnonzero(flagged)
-    cutoff = find_cutoff(score[rows], 1 - score[rows], rows, count_allowed(rate, n))
+    cutoff = _rule.find_cutoff(score[rows], 1 - score[rows], rows, count_allowed(rate, n))
     capped = judgement if cutoff is None else cutoff.apply(judgement, np.arange(n))
     assert capped.flagged.sum() <= rate * n + 1e-6
     surest = sorted(np.flatnonzero(flagged), key=lambda row: (-score[row], row))

@@ -6,17 +6,8 @@ from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
 from subsvms import LabelCorrector
-from subsvms.app.runs.learn import draw, take_census
 from subsvms.ensemble import _sampling as _pool
-from subsvms.ensemble._sampling import (
-    BLOCK,
-    choose_pool_size,
-    class_probabilities,
-    draw_block,
-    draw_rows,
-    draw_subsets,
-    subset_size,
-)
+from subsvms.ensemble._sampling import BLOCK, choose_pool_size, class_probabilities, draw_subsets, subset_size
 
 SURE = 1e-6  # how often a correct sampler fails a test
 
@@ -90,7 +81,7 @@ def test_a_block_follows_from_its_seed_and_number_and_not_from_the_number_of_sub
     labels = make_labels(30, 70)
     subsets = draw_subsets(labels, 3 * BLOCK - 5, 9, seed=0)
     assert_array_equal(subsets[: BLOCK + 3], draw_subsets(labels, BLOCK + 3, 9, seed=0))
-    first, second, other = (draw_block(labels, 9, 0.5, b, seed=s) for b, s in ((0, 0), (1, 0), (0, 1)))
+    first, second, other = (_pool.draw_block(labels, 9, 0.5, b, seed=s) for b, s in ((0, 0), (1, 0), (0, 1)))
     assert_array_equal(subsets[BLOCK : 2 * BLOCK], second)
     assert np.mean(first == second) < 0.1 and np.mean(first == other) < 0.1
 
@@ -104,22 +95,9 @@ def test_renaming_the_classes_changes_no_subset(sizes):
     )
 
 
-def test_memory_and_parts_draw_the_same_rows(seed):
-    rng = np.random.default_rng(seed)
-    given, rows = rng.integers(-1, 3, 5000), np.arange(5000)
-    census = take_census(["a", "b", "c"], given, rows, seed=seed, pool_size=300)
-    numbers = {"a": 0, "b": 1, "c": 2, None: -1}
-    for one, other in zip(
-        vars(draw(census, numbers, seed=seed, pool_size=300)).values(),
-        vars(draw_rows(given, 3, seed=seed, pool_size=300)).values(),
-        strict=True,
-    ):
-        assert_array_equal(one, other)
-
-
 def test_a_small_table_is_its_own_pool_and_the_pool_shrinks_to_a_constant_as_tables_grow():
     given = np.arange(1000) % 2
-    drawing = draw_rows(given, 2, seed=0)
+    drawing = _pool.draw_rows(given, 2, seed=0)
     assert drawing.in_pool(np.arange(1000), given).all() and drawing.in_sample(np.arange(1000)).all()
     assert not drawing.capped
     sizes = [choose_pool_size(n) for n in (10**3, 10**4, 10**5, 10**6, 10**8)]

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import kernel_matrix, relative_gap, solve_svm
+from reference import kernel_matrix, relative_gap
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -32,20 +32,6 @@ def solve_whole(X, labels, name="rbf", **options):
     K = kernel_matrix(name, X, X, *KERNELS[name][1:])
     everything = np.arange(len(labels))[None]
     return solve_subsets(X, labels, everything, kernel=KERNELS[name], **options), K, 2.0 * labels - 1
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("C", [0.5, 20.0])
-def test_it_agrees_with_a_general_optimiser(name, loss, C):
-    """To 2e-4: SLSQP stops at a relative change of the objective of 1e-15, not at a small gap."""
-    X, labels = make_problem(0, n=16)
-    solution, K, y = solve_whole(X, labels, name, C=C, loss=loss, tol=1e-8)
-    coef, intercept = solve_svm(K, y, C, loss)
-    f, expected = K @ solution.coef, K @ coef
-    assert_allclose(f, expected, atol=2e-4)
-    if loss == "squared_hinge":  # the hinge loss can be flat in the intercept
-        assert_allclose(solution.intercept.item(), intercept, atol=2e-4)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -85,11 +71,13 @@ def test_several_classes_agree_with_svc_pair_by_pair_and_in_the_order_of_dual_co
 
 
 @pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
-@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-5])
-def test_the_reported_gap_is_correct_and_below_tol(loss, C, tol):
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-5, 1e-7])
+def test_the_reported_gap_is_correct_and_below_tol(loss, name, C, tol):
+    """By duality, no other function has an objective that is lower by more than the gap."""
     X, labels = make_problem(0, n=50)
-    solution, K, y = solve_whole(X, labels, C=C, loss=loss, tol=tol)
+    solution, K, y = solve_whole(X, labels, name, C=C, loss=loss, tol=tol)
     gap = solution.duality_gap.item()
     true_gap = relative_gap(K, y, C, loss, solution.coef, solution.intercept.item())
     assert_allclose(gap, true_gap, atol=1e-10)

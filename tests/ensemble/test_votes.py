@@ -9,18 +9,11 @@ from reference import count_ballots, kernel_matrix
 from scipy import sparse
 
 from subsvms._effort import Effort
+from subsvms.ensemble import _votes
 from subsvms.ensemble._rows import Kernel
 from subsvms.ensemble._sampling import draw_subsets
 from subsvms.ensemble._solver import Solution, solve_subsets
-from subsvms.ensemble._votes import (
-    LANES,
-    Votes,
-    count_training_votes,
-    count_votes,
-    gather_voters,
-    lanes_for,
-    vote_precision,
-)
+from subsvms.ensemble._votes import LANES, Votes, count_training_votes, count_votes, gather_voters, lanes_for
 
 KERNELS = {
     "rbf": Kernel.named("rbf", 0.3),
@@ -160,7 +153,7 @@ def test_a_large_offset_and_large_coefficients_are_voted_on_in_double_precision(
     near = np.linspace(0, 1e-3, len(labels))[:, None]
     for C, precision in ((1.0, np.float32), (1e6, np.float64)):
         solution = solve_subsets(near, labels, subsets, kernel=KERNELS["rbf"], C=C)
-        assert vote_precision(near, solution.as_matrix(len(labels)), KERNELS["rbf"]) is precision
+        assert _votes.vote_precision(near, solution.as_matrix(len(labels)), KERNELS["rbf"]) is precision
 
 
 def test_huge_values_are_clipped_in_training_and_in_the_vote():

@@ -13,17 +13,7 @@ from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
 
 from subsvms._states import State
 from subsvms.app.features import coders
-from subsvms.app.features.coders import (
-    COMPONENTS,
-    NGRAMS,
-    Calendar,
-    Categories,
-    Letters,
-    count_words,
-    learn_coder,
-    learn_letters,
-    project_letters,
-)
+from subsvms.app.features.coders import COMPONENTS, NGRAMS, Calendar, Categories, Letters, learn_coder
 
 WORDS = ["good", "bad", "slow", "Quick", "cheap", "déjà", "vu", "loud.", "quiet", "güzel", "日本語", "a"]
 
@@ -129,7 +119,7 @@ def test_a_row_is_encoded_alike_alone_among_others_and_after_a_model_is_saved(le
 
 def test_counting_by_words_counts_what_scikit_learn_counts():
     texts = ["To be, or not to be", "", "a", "that  is\tthe Question", "İstanbul ŠKODA", "aaaa aaaa"]
-    holds, words = count_words(np.array(texts, object))
+    holds, words = coders.count_words(np.array(texts, object))
     vectorizer, whole = CountVectorizer(**NGRAMS), CountVectorizer(**NGRAMS)
     found = (holds @ vectorizer.fit_transform(words)).toarray()
     np.testing.assert_array_equal(found, whole.fit_transform(texts).toarray())
@@ -140,8 +130,8 @@ def test_very_many_texts_are_learned_from_in_part(monkeypatch):
     texts = np.array([f"word{i % 7} other{i % 11}" if i % 3 else None for i in range(300)], dtype=object)
     monkeypatch.setattr(coders, "MAX_TEXTS", 100)
     present = np.array([text for text in texts if text is not None], dtype=object)
-    learned = learn_letters(texts)
+    learned = coders.learn_letters(texts)
     monkeypatch.setattr(coders, "MAX_TEXTS", 10**6)
-    for found, wanted in zip(learned, learn_letters(present[::2]), strict=True):
+    for found, wanted in zip(learned, coders.learn_letters(present[::2]), strict=True):
         np.testing.assert_array_equal(found, wanted)
-    assert not project_letters(np.array([None, "???"], dtype=object), *learned[:3]).any()
+    assert not coders.project_letters(np.array([None, "???"], dtype=object), *learned[:3]).any()
