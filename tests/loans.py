@@ -40,6 +40,13 @@ def call(*words, code=0, **options):
     return result
 
 
+def refuse(sentence, *words, **options):
+    """Check that a command is refused with a sentence that contains this; return what was printed."""
+    said = " ".join(call(*words, code=2, **options).output.split())
+    assert sentence in said, said
+    return said
+
+
 def read(path):
     csv.field_size_limit(20_000_000)
     with path.open(newline="") as file:

@@ -6,12 +6,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from loans import call, read
+from loans import call, read, refuse
+from nasty_texts import assert_refused
 
 from subsvms.app.desk.apply import Applied, Labels, apply_labels, read_verified
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.runs.answer_store import Act
-from subsvms.exceptions import TableError
 
 
 def test_apply_writes_what_was_decided_and_nothing_else(desk, folder, tmp_path):
@@ -40,10 +40,8 @@ def test_apply_writes_what_was_decided_and_nothing_else(desk, folder, tmp_path):
             assert final[row - 1]["default"] == expected
         untouched = set(range(1, len(original) + 1)) - set(desk.rows.tolist())
         assert all(final[row - 1] == original[row - 1] for row in untouched)
-    with pytest.raises(TableError, match="already exists"):
-        apply_labels(folder, output=tmp_path / "keep.csv")
-    with pytest.raises(TableError, match="keep or suggestion"):
-        apply_labels(folder, undecided="maybe")
+    assert_refused("already exists", apply_labels, folder, output=tmp_path / "keep.csv")
+    assert_refused("keep or suggestion", apply_labels, folder, undecided="maybe")
 
 
 def test_decided_rows_are_verified_in_the_next_run_and_stand_in_the_rounds_after(desk, folder, tmp_path):
@@ -63,8 +61,8 @@ def test_decided_rows_are_verified_in_the_next_run_and_stand_in_the_rounds_after
     call("correct", "--from", second, "--output", tmp_path / "again", "--quiet")
     for name in ("corrected.csv", "issues.csv", "issues.parquet"):
         assert (second / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
-    result = call("correct", table, "--label", "colour", "--decisions", folder, code=2)
-    assert "are about the column 'default', not 'colour'" in " ".join(result.output.split())
+    again = ("correct", table, "--label", "colour", "--decisions", folder)
+    refuse("are about the column 'default', not 'colour'", *again)
 
 
 @pytest.mark.parametrize("name", [
@@ -77,8 +75,7 @@ def test_the_files_of_a_run_are_never_overwritten(folder, tmp_path, name):
     for words in (("apply", folder), ("export", folder, "--to", "jsonl")):
         for path in (folder / name, tmp_path / "link.csv"):
             if words[0] == "export" or path.suffix in (".csv", ".parquet"):
-                shown = " ".join(call(*words, "--output", path, "--force", code=2).output.split())
-                assert "is a file of the run itself" in shown
+                refuse("is a file of the run itself", *words, "--output", path, "--force")
     assert before is None or (folder / name).read_bytes() == before
 
 
@@ -115,8 +112,7 @@ def test_an_empty_file_of_decisions_is_not_written_to_and_its_log_is_not_ignored
     correct = ("correct", folder.with_name("loans.csv"), "--label", "default", "--quiet", "--dry-run")
     file, log = folder / "decisions.sqlite", folder / "decisions.sqlite-wal"
     file.write_bytes(b"")
-    said = " ".join(call(*correct, "--decisions", folder, code=2).output.split())
-    assert "There are no decisions in" in said
+    refuse("There are no decisions in", *correct, "--decisions", folder)
     assert file.read_bytes() == b""
     log.write_bytes(b"the log")
     assert all("restore the file" in said for said in list_refusals(folder))
@@ -173,6 +169,5 @@ def test_a_row_that_was_left_out_stays_out_in_the_next_run_until_somebody_decide
 
 def test_a_table_of_which_nothing_is_left_is_not_written(desk, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(ReviewDesk, "settled", dict.fromkeys(range(1, 501)))
-    with pytest.raises(TableError, match="All rows are left out"):
-        apply_labels(folder, output=tmp_path / "final.csv")
+    assert_refused("All rows are left out", apply_labels, folder, output=tmp_path / "final.csv")
     assert not (tmp_path / "final.csv").exists()

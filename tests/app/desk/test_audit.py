@@ -2,8 +2,7 @@
 
 import json
 import shutil
-import threading
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from answered_audits import answer_all, answer_there, decide, person_of, read_answers
 from loans import call, make_rows, write
+from nasty_texts import assert_refused
 
 from subsvms.app.desk import audit as desks
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk, NotAsked
@@ -123,9 +123,7 @@ def test_what_is_no_answer_is_refused_and_not_stored(made, row, label, id, said)
     desk = AuditDesk(made.folder)
     row = desk.question("Ann")["row"] if row == "ask" else row
     before = read_answers(made.folder)
-    with pytest.raises(TableError) as refused:
-        desk.answer("Ann", row, label, id)
-    assert str(refused.value) == said
+    assert assert_refused(said, desk.answer, "Ann", row, label, id) == said
     assert read_answers(made.folder) == before
     assert desk.question("Ann")["id"] == 0
 
@@ -139,9 +137,7 @@ def test_what_is_no_answer_is_refused_and_not_stored(made, row, label, id, said)
 def test_a_table_has_one_audit_whose_order_is_on_disk_before_the_first_question(made, options, what):
     desk = AuditDesk(made.folder)
     assert desk.decisions.begun["audit"]["state"]["made_from"] == desk.work.audit.ranking.digest
-    with pytest.raises(TableError) as refused:
-        AuditDesk(made.folder, **options)
-    assert str(refused.value) == (
+    assert assert_refused("The audit in ", AuditDesk, made.folder, **options) == (
         f"The audit in {str(made.folder)!r} has other {what}: leave the option out to go on with it; a table "
         "has one audit, because trying several until one passes would void its claim."
     )
@@ -149,14 +145,10 @@ def test_a_table_has_one_audit_whose_order_is_on_disk_before_the_first_question(
 
 
 def test_no_audit_is_begun_unasked(made):
-    with pytest.raises(TableError) as refused:
-        AuditDesk(made.folder, create=False)
-    assert str(refused.value) == f"There is no audit in {str(made.folder)!r}: begin one with subsvms audit."
-    with pytest.raises(TableError) as refused:
-        EstimateDesk(made.folder, create=False)
-    assert str(refused.value) == (
-        f"There is no estimate in {str(made.folder)!r}: begin one with subsvms audit --estimate."
-    )
+    said = f"There is no audit in {str(made.folder)!r}: begin one with subsvms audit."
+    assert assert_refused(said, AuditDesk, made.folder, create=False) == said
+    said = f"There is no estimate in {str(made.folder)!r}: begin one with subsvms audit --estimate."
+    assert assert_refused(said, EstimateDesk, made.folder, create=False) == said
     with pytest.raises(TableError, match=r"^There are 598 labels .* 599 answers: .* fewer \(answers\)\.$"):
         AuditDesk(made.folder, n_answers=599)
     assert not holds_decisions(made.folder / DECISIONS)
@@ -237,21 +229,13 @@ def test_nothing_is_asked_while_others_answer_the_last_question(made):
 
 def test_many_threads_at_one_desk_lose_no_answer(made):
     desk = AuditDesk(made.folder, repeat=False)
-    failed = []
 
-    def answer(who):
-        try:
-            while not desk.progress()["finished"]:
-                answer_all(desk, person_of(made.clean), who=who)
-        except Exception as error:
-            failed.append(error)
+    def answer(number):
+        while not desk.progress()["finished"]:
+            answer_all(desk, person_of(made.clean), who=f"P{number}")
 
-    threads = [threading.Thread(target=answer, args=(f"P{i}",)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert not failed
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(answer, range(4)))
     same = audit_in_memory(desk, person_of(made.clean))
     assert AuditDesk(made.folder).work.audit.state == same.state
 
@@ -306,9 +290,7 @@ def test_an_estimate_at_the_desk_is_that_in_memory(made, seed):
     wanted = estimate_error_rate(ranking, {row: person(row) for row in rows})
     assert desk.progress()["claim"] == str(wanted)
     assert EstimateDesk(made.folder).progress() == desk.progress()
-    with pytest.raises(TableError) as refused:
-        EstimateDesk(made.folder, n_answers=50)
-    assert str(refused.value) == (
+    assert assert_refused("The estimate in ", EstimateDesk, made.folder, n_answers=50) == (
         f"The estimate in {str(made.folder)!r} has other answers (40, not 50): leave the option out to go on "
         "with it; drawing again would void its confidence."
     )
@@ -333,12 +315,8 @@ def test_scores_of_another_run_are_refused(made, tmp_path):
     other = tmp_path / "other.subsvms"
     call("correct", made.table, "--label", "default", "--svms", 50, "--seed", 1, "--quiet", "--output", other)
     shutil.copy(other / "scores.parquet", made.folder)
-    with pytest.raises(TableError) as refused:
-        AuditDesk(made.folder)
-    assert str(refused.value) == (
-        f"{str(made.folder / 'scores.parquet')!r} was changed after the run wrote it: run subsvms correct "
-        "again."
-    )
+    said = "scores.parquet' was changed after the run wrote it: run subsvms correct again."
+    assert assert_refused(said, AuditDesk, made.folder) == f"'{made.folder}/{said}"
 
 
 def test_an_audit_is_never_replaced(made):

@@ -5,6 +5,7 @@ import json
 import pytest
 from answered_audits import fill_in, person_of, read_answers
 from loans import call, read, write
+from nasty_texts import assert_refused
 
 from subsvms.app.desk.audit import AuditDesk
 from subsvms.app.desk.exchange import import_answers, write_questions
@@ -168,8 +169,7 @@ def test_what_is_no_file_of_answers_is_refused(made, tmp_path):
             (tmp_path / name).write_text(text)
             with pytest.raises(TableError, match="cannot be read as answers|has no column"):
                 import_answers(desk, tmp_path / name)
-    with pytest.raises(TableError, match="There is no file"):
-        import_answers(desk, tmp_path / "none.csv")
+    assert_refused("There is no file", import_answers, desk, tmp_path / "none.csv")
     for name, names in (("row", "question,answer"), ("question", "row,answer"), ("answer", "row,question")):
         path = tmp_path / "a.csv"
         path.write_text(f"{names}\n1,0\n")
@@ -182,18 +182,13 @@ def test_what_is_no_file_of_answers_is_refused(made, tmp_path):
 
 def test_where_questions_are_not_written(made, tmp_path):
     desk = AuditDesk(made.folder, n_answers=10, repeat=False)
-    with pytest.raises(TableError) as refused:
-        write_questions(desk, tmp_path / "q.xlsx")
-    assert str(refused.value) == (
-        f"A file of questions must end in .csv, .jsonl, .json; got {str(tmp_path / 'q.xlsx')!r}."
-    )
+    said = f"A file of questions must end in .csv, .jsonl, .json; got {str(tmp_path / 'q.xlsx')!r}."
+    assert assert_refused(said, write_questions, desk, tmp_path / "q.xlsx") == said
     with pytest.raises(TableError, match="is a file of the run itself"):
         write_questions(desk, made.folder / "issues.csv", force=True)
-    with pytest.raises(TableError, match="is the input table"):
-        write_questions(desk, made.table, force=True)
+    assert_refused("is the input table", write_questions, desk, made.table, force=True)
     (tmp_path / "q.csv").write_text("")
-    with pytest.raises(TableError, match="already exists"):
-        write_questions(desk, tmp_path / "q.csv")
+    assert_refused("already exists", write_questions, desk, tmp_path / "q.csv")
     write_questions(desk, tmp_path / "q.csv", force=True)
 
 

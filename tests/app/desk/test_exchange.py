@@ -5,6 +5,7 @@ import json
 import pyarrow as pa
 import pytest
 from loans import call, make_rows, write
+from nasty_texts import assert_refused
 from pyarrow import parquet
 
 from subsvms.app.desk.apply import apply_labels
@@ -81,8 +82,7 @@ def test_files_that_are_no_decisions_are_refused(folder, tmp_path):
         "d.parquet": b"PAR1" + bytes(100), "e.csv": b"row,label\n\xff\xfe,1\n", "f.json": b'{"a": 1}',
     }.items():  # fmt: skip
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(TableError, match="cannot be read as decisions"):
-            import_decisions(folder, tmp_path / name)
+        assert_refused("cannot be read as decisions", import_decisions, folder, tmp_path / name)
     (tmp_path / "g.csv").write_text("label\nyes\n")
     with pytest.raises(TableError, match="has no column 'row': each entry must name"):
         import_decisions(folder, tmp_path / "g.csv")
@@ -91,8 +91,7 @@ def test_files_that_are_no_decisions_are_refused(folder, tmp_path):
 def test_an_import_without_a_name_leaves_an_empty_file_of_decisions_as_it_is(folder, tmp_path):
     (folder / "decisions.sqlite").write_bytes(b"")
     (tmp_path / "back.csv").write_text("row,label\n")
-    with pytest.raises(TableError, match="A name must have"):
-        import_decisions(folder, tmp_path / "back.csv", who="")
+    assert_refused("A name must have", import_decisions, folder, tmp_path / "back.csv", who="")
     assert (folder / "decisions.sqlite").read_bytes() == b""
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from answered_audits import read_answers
 from loans import call
+from nasty_texts import assert_refused
 
 from subsvms.app.desk.apply import apply_labels, read_verified
 from subsvms.app.desk.audit import AuditDesk, EstimateDesk
@@ -101,14 +102,12 @@ def test_taken_over_once_it_is_removed_and_a_copy_that_says_the_same_does_no_har
     body = json.loads(copy)
     body["audit"]["answers"][0]["who"] = "Eve"
     (old / "audit.json").write_bytes(seal(body))
-    with pytest.raises(TableError, match="holds another audit than 'decisions.sqlite' beside it: move one"):
-        AuditDesk(old)
+    assert_refused("holds another audit than 'decisions.sqlite' beside it: move one", AuditDesk, old)
 
 
 def test_an_audit_of_another_run_is_refused(old):
     (old / "audit.json").write_bytes(seal(json.loads((OLD / "audit.json").read_bytes())))
-    with pytest.raises(TableError, match="audit.json' is about another run than the one in its folder: move"):
-        ReviewDesk(old)
+    assert_refused("audit.json' is about another run than the one in its folder: move", ReviewDesk, old)
 
 
 @pytest.mark.parametrize("change", [
@@ -150,7 +149,5 @@ def test_a_forged_audit_is_refused_in_one_sentence(old, what):
     body = json.loads((old / "audit.json").read_text())
     FORGED[what](body["audit"])
     (old / "audit.json").write_bytes(seal(body))
-    with pytest.raises(TableError) as refused:
-        AuditDesk(old)
-    said = str(refused.value)
-    assert "does not fit the run in its folder (" in said and said.endswith(".") and len(said) < 400
+    said = assert_refused("does not fit the run in its folder (", AuditDesk, old)
+    assert said.endswith(".") and len(said) < 400

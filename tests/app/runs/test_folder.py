@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from nasty_texts import assert_refused
 
 from subsvms._effort import listening
 from subsvms.app.names import PLAN, UNFINISHED
@@ -40,6 +41,11 @@ def read_title(folder):
     return json.loads((folder / "run.json").read_text())["found"]["title"]
 
 
+def try_to_fill(place, force=False):
+    with fill_folder(place, force=force):
+        pass
+
+
 def names(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
@@ -67,8 +73,7 @@ def test_an_earlier_run_is_replaced_only_by_force(tmp_path):
     place = tmp_path / "a.subsvms"
     with fill_folder(place, force=False) as folder:
         fill(folder)
-    with pytest.raises(TableError, match="earlier run"), fill_folder(place, force=False):
-        pass
+    assert_refused("earlier run", try_to_fill, place)
     with fill_folder(place, force=True) as folder:
         fill(folder, "new")
     assert read_title(place) == "new" and len(list(tmp_path.iterdir())) == 1
@@ -78,15 +83,12 @@ def test_what_others_put_there_is_never_replaced(tmp_path):
     place = tmp_path / "a.subsvms"
     place.mkdir()
     (place / "thesis.txt").write_text("years of work")
-    with pytest.raises(TableError, match="files that do not belong to a run"), fill_folder(place, force=True):
-        pass
+    assert_refused("files that do not belong to a run", try_to_fill, place, force=True)
     (place / "run.json").write_text("{}")
     (place / "decisions.sqlite").write_text("hours of work")
-    with pytest.raises(TableError, match="decisions"), fill_folder(place, force=True):
-        pass
+    assert_refused("decisions", try_to_fill, place, force=True)
     (tmp_path / "file.subsvms").write_text("a file")
-    with pytest.raises(TableError, match="not a folder"), fill_folder(tmp_path / "file.subsvms", force=True):
-        pass
+    assert_refused("not a folder", try_to_fill, tmp_path / "file.subsvms", force=True)
     assert (place / "thesis.txt").read_text() == "years of work"
 
 
@@ -119,8 +121,7 @@ def test_a_folder_that_was_moved_aside_by_a_killed_run_comes_back(tmp_path):
     aside = tmp_path / ".a.subsvms-0123abcd.old"
     aside.mkdir()
     fill(aside, "old")
-    with pytest.raises(TableError, match="earlier run"), fill_folder(tmp_path / "a.subsvms", force=False):
-        pass
+    assert_refused("earlier run", try_to_fill, tmp_path / "a.subsvms")
     assert read_title(tmp_path / "a.subsvms") == "old" and not aside.exists()
 
 
@@ -302,8 +303,7 @@ def test_a_run_that_was_stopped_while_it_emptied_or_tidied_a_folder_leaves_nothi
         monkeypatch.setattr(folders, "_remove_files", lambda *args: None)
     assert (place / "done").is_dir()
     monkeypatch.undo()
-    with pytest.raises(TableError, match="an earlier run"):
-        prepare_place(place, force=False)
+    assert_refused("an earlier run", prepare_place, place, force=False)
     assert names(place) == ["corrected.csv", "run.json"]
 
 
@@ -336,8 +336,7 @@ def test_names_that_begin_alike_are_told_apart(tmp_path, one, other):
 
 
 def test_an_error_about_another_place_names_that_place(tmp_path):
-    with pytest.raises(TableError, match="There is no folder"), fill_folder(tmp_path / "b/a", force=False):
-        pass
+    assert_refused("There is no folder", try_to_fill, tmp_path / "b/a")
     with pytest.raises(TableError) as caught, fill_folder(tmp_path / "a.subsvms", force=False):
         raise OSError(errno.EACCES, "Permission denied", "/elsewhere/x")
     assert re.match("'/elsewhere/x' could not be used .Permission denied.: check", str(caught.value))

@@ -4,15 +4,15 @@ import json
 from copy import deepcopy
 
 import pytest
-from loans import call
+from loans import refuse
+from nasty_texts import assert_refused
 
 from subsvms.app.runs.record import read_record
 from subsvms.exceptions import TableError
 
 
 def test_a_record_takes_no_further_settings(folder):
-    result = call("correct", "--from", folder, "--rule", "majority", code=2)
-    assert "leave out --rule" in result.output
+    refuse("leave out --rule", "correct", "--from", folder, "--rule", "majority")
 
 
 @pytest.mark.parametrize("text", [
@@ -22,15 +22,13 @@ def test_a_record_takes_no_further_settings(folder):
 ], ids=range(6))  # fmt: skip
 def test_what_is_not_a_record_is_refused(tmp_path, text):
     (tmp_path / "run.json").write_text(text)
-    with pytest.raises(TableError, match="is not the record of a run, or it was changed"):
-        read_record(tmp_path)
+    assert_refused("is not the record of a run, or it was changed", read_record, tmp_path)
 
 
 @pytest.mark.parametrize("version", [1, 99])
 def test_a_record_of_another_format_is_refused(tmp_path, version):
     (tmp_path / "run.json").write_text(f'{{"subsvms": {version}}}')
-    with pytest.raises(TableError, match="use the version that wrote it, or run subsvms correct"):
-        read_record(tmp_path)
+    assert_refused("use the version that wrote it, or run subsvms correct", read_record, tmp_path)
 
 
 def test_the_record_of_a_run_with_early_exits_is_read(folder):
@@ -79,5 +77,4 @@ def test_a_value_of_a_wrong_type_is_named(finished, tmp_path):
     record = json.loads((finished.folder / "run.json").read_text())
     record["options"]["verified"] = [[1, ["no"]]]
     (tmp_path / "run.json").write_text(json.dumps(record))
-    with pytest.raises(TableError, match=r"\$\.options\.verified"):
-        read_record(tmp_path)
+    assert_refused("$.options.verified", read_record, tmp_path)
