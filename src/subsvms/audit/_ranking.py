@@ -46,12 +46,10 @@ class Ranking:
     @classmethod
     def of(cls, correction: Correction) -> "Ranking":
         """Return the ranking of a correction: by `label_quality`, with the best other class as suggestion."""
-        given, suggested = correction.given, correction.judgement.rival
         free = np.flatnonzero(~correction.missing & ~correction.decided)
         order = free[np.argsort(correction.label_quality[free], kind="stable")]
-        rows, counts = np.arange(len(given)), correction.votes.counts
-        contradicted = counts[rows, suggested] > counts[rows, np.maximum(given, 0)]
-        return cls(correction.classes, given, suggested, order, contradicted)
+        suggested = correction.judgement.rival
+        return cls(correction.classes, correction.given, suggested, order, correction.contradicted)
 
     @classmethod
     def make(

@@ -106,7 +106,9 @@ class Curve:
         places = find_places(u, self.ends)
         if_first, if_second = (np.interp(places, self.place, p) for p in self.p_wrong)
         second = np.where(given == 1, 1.0 - if_second, if_first)
-        return np.where((given < 0)[:, None], self.expect(u), np.stack([1.0 - second, second], axis=1))
+        found = np.stack([1.0 - second, second], axis=1)
+        found[given < 0] = self.expect(u[given < 0])
+        return found
 
 
 def find_places(u: np.ndarray, ends: tuple[float, float]) -> np.ndarray:

@@ -117,8 +117,9 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
             firm[:] = True  # the winner need not have half of the votes
         return scores, best, score, known & asked & (best != given) & firm
 
-    _, joined, _, by_noise_alone = choose(by_noise)
-    scores, best, score, wanted = choose(posterior)
+    alone = choose(by_noise)
+    scores, best, score, wanted = choose(posterior) if overlap.weight.any() else alone
+    _, joined, _, by_noise_alone = alone
     spared = by_noise_alone & ~wanted & (overlap.weight[joined] > 0.5)  # else the label is just probable
     small = rule.seen < SMALLEST_CLASS
     halts = {

@@ -74,6 +74,12 @@ class Verdicts:
         return ~self.missing & ~self.flagged & doubted & ~self.decided
 
     @property
+    def contradicted(self) -> np.ndarray:
+        """Rows for whose label fewer SVMs vote than for the best of the others."""
+        rows, counts = np.arange(len(self)), self.votes.counts
+        return counts[rows, self.judgement.rival] > counts[rows, np.maximum(self.given, 0)]
+
+    @property
     def label_quality(self) -> np.ndarray:
         """How credible the given label is, from 0 to 1, to rank labels by; NaN without one.
 

@@ -8,7 +8,7 @@ import pytest
 from loans import call, make_rows, read, write
 from pyarrow import feather, parquet
 
-from subsvms.app.runs.outputs import CELL_CHARACTERS, as_storable, disarm
+from subsvms.app.runs.outputs import CELL_CHARACTERS, as_storable, disarm, write_cells
 from subsvms.app.tables.table import read_table
 
 FORMULA = "=cmd|' /C calc'!A0"
@@ -86,3 +86,18 @@ def test_typed_issues_keep_the_types_of_the_table(tmp_path):
 def test_only_columns_that_parquet_cannot_hold_become_text():
     table = pa.table({"a": [1], "b": pa.array([{}], pa.struct([])), "c": pa.array([{"d": 1}])})
     assert as_storable(table).schema.types == [pa.int64(), pa.string(), table.schema.field("c").type]
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16])
+def test_numbers_are_written_as_python_writes_them(kind):
+    rng = np.random.default_rng(0)
+    sizes = 10.0 ** rng.uniform(-8, 20, 2000)
+    values = np.concatenate(
+        [sizes, -np.round(sizes[:500]), rng.random(500), [0.0, -0.0, np.nan, np.inf, 1e-4]]
+    )
+    with np.errstate(over="ignore"):
+        column = pa.chunked_array(
+            [pa.array(values.astype(kind)), pa.array([None], pa.from_numpy_dtype(kind))]
+        )
+    expected = [None if value is None or value != value else str(value) for value in column.to_pylist()]
+    assert write_cells("weight", column) == expected

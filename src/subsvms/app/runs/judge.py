@@ -21,7 +21,7 @@ from subsvms._effort import Effort, announce
 from subsvms.app.names import CORRECTED, DONE, ISSUE_PARTS, SCORE_PARTS, VOTES
 from subsvms.app.options import Options
 from subsvms.app.runs.engines import Engine
-from subsvms.app.runs.issues import UNSUSPICIOUS, sort_out, tabulate
+from subsvms.app.runs.issues import UNSUSPICIOUS, sort_out, sort_worst, tabulate
 from subsvms.app.runs.learn import Survey, find_verified
 from subsvms.app.runs.parquet_files import Scores
 from subsvms.app.runs.parts import apply_correction, name_part, open_new, open_writer
@@ -175,7 +175,7 @@ class Part:
 def choose_worst(kind: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the places of the rows to look at first: the suspicious ones, and more if there are few."""
     n_suspicious = int(np.sum(kind < UNSUSPICIOUS))
-    return np.lexsort((rows, quality, kind))[: max(FEWEST_LISTED, min(n_suspicious, LARGEST_LIST))]
+    return sort_worst(kind, quality, rows, max(FEWEST_LISTED, min(n_suspicious, LARGEST_LIST)))
 
 
 def judge_units(source: Source, corrector: BatchCorrector, engine: Engine, **more: Any) -> Part:

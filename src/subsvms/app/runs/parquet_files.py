@@ -191,14 +191,11 @@ class Scores:
     @classmethod
     def of(cls, correction: "Correction") -> "Scores":
         """Return the scores of a correction."""
-        from subsvms.audit import Ranking
-
-        rows, ranking = np.arange(len(correction)), Ranking.of(correction)
-        best = ranking.suggested
+        rows, best = np.arange(len(correction)), correction.judgement.rival
         return cls(
             classes=correction.classes, given=correction.given, suggested=best,
             quality=correction.label_quality, confidence=correction.judgement.posterior[rows, best],
-            vote_share=correction.votes.share[rows, best], contradicted=ranking.contradicted,
+            vote_share=correction.votes.share[rows, best], contradicted=correction.contradicted,
             decided=correction.decided, changed=correction.changed,
         )  # fmt: skip
 
