@@ -2,6 +2,14 @@
 
 import numpy as np
 
+from subsvms.ensemble._rows import Kernel
+
+KERNELS = {
+    "rbf": Kernel.named("rbf", 0.3),
+    "linear": Kernel.named("linear"),
+    "poly": Kernel.named("poly", 0.5, coef0=1.0, degree=2),
+}
+
 
 def kernel_matrix(name, A, B, gamma=1.0, coef0=0.0, degree=3):
     """Compute the kernel from its definition, for every pair of rows."""

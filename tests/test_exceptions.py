@@ -19,19 +19,16 @@ def shout(setting):
     return f" ({words})" if setting.aside else words
 
 
-@pytest.mark.parametrize(
-    "template, values, python, other",
-    [
-        ("plain", {}, "plain", "plain"),
-        ("{by} is {value!r}.", {"value": 3}, "by is 3.", "BY is 3."),
-        ("See {by}.", {"by": Setting("by", "a b")}, "See by='a b'.", "See BY a b."),
-        ("{by=a} {keep=False}", {}, "by='a' keep=False", "BY a KEEP False"),
-        ("See {hint}.", {"hint": Sentence("{by}")}, "See by.", "See BY."),
-        ("Move it{output:aside}.", {}, "Move it.", "Move it (OUTPUT)."),
-        ("{n:,} of {x:.1f}; {{}}", {"n": 1000, "x": 0.25}, "1,000 of 0.2; {}", "1,000 of 0.2; {}"),
-        ("{found}; {keep}", {"found": BRACES}, f"{BRACES}; keep", f"{BRACES}; KEEP"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("template, values, python, other", [
+    ("plain", {}, "plain", "plain"),
+    ("{by} is {value!r}.", {"value": 3}, "by is 3.", "BY is 3."),
+    ("See {by}.", {"by": Setting("by", "a b")}, "See by='a b'.", "See BY a b."),
+    ("{by=a} {keep=False}", {}, "by='a' keep=False", "BY a KEEP False"),
+    ("See {hint}.", {"hint": Sentence("{by}")}, "See by.", "See BY."),
+    ("Move it{output:aside}.", {}, "Move it.", "Move it (OUTPUT)."),
+    ("{n:,} of {x:.1f}; {{}}", {"n": 1000, "x": 0.25}, "1,000 of 0.2; {}", "1,000 of 0.2; {}"),
+    ("{found}; {keep}", {"found": BRACES}, f"{BRACES}; keep", f"{BRACES}; KEEP"),
+])  # fmt: skip
 def test_a_template_is_told_with_either_names(template, values, python, other):
     sentence = Sentence(template, **values)
     assert sentence == python and sentence.told(shout) == other

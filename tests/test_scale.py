@@ -110,26 +110,23 @@ def test_labels_of_categories_keep_their_entries(table):
     assert found["label"].chunk(0).dictionary.equals(entries)
 
 
-@pytest.mark.parametrize(
-    ("batches", "options", "message"),
-    [
-        (lambda table: table.to_batches(), {}, "must be a function"),
-        (lambda table: pl.from_arrow(table), {}, "got DataFrame: write .*, or frame.lazy()"),
-        (lambda table: lambda: table, {}, "put a single table into a list"),
-        (lambda table: lambda: [1], {}, "its first item is int"),
-        (lambda table: lambda: [], {}, "at least one batch"),
-        (lambda table: iter(table.to_batches()).__iter__, {}, "can be read only once"),
-        (lambda table: duckdb.sql("select 1 as label where false"), {}, "at least one batch"),
-        (lambda table: pl.from_arrow(table).lazy(), {"label": "lable"}, "no column 'lable'"),
-        (lambda table: "none.parquet", {}, "There is no file 'none.parquet'"),
-        (lambda table: lambda: [table, put(table, "x0", pa.array(["a"] * 1500))], {},
-         "A batch of the table does not match the first: column 1 is 'x0' of string, not 'x0' of double;"),
-        (lambda table: lambda: [table], {"label": "lable"}, "no column 'lable'"),
-        (lambda table: lambda: [table], {"max_error_rate": 0.1}, "needs all rows at once"),
-        (lambda table: lambda: [table], {"min_confidence": 2.0}, "^min_confidence must be at least 0"),
-        (lambda table: lambda: [table], {"n_estimators": 0}, "^n_estimators must be a whole number"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("batches", "options", "message"), [
+    (lambda table: table.to_batches(), {}, "must be a function"),
+    (lambda table: pl.from_arrow(table), {}, "got DataFrame: write .*, or frame.lazy()"),
+    (lambda table: lambda: table, {}, "put a single table into a list"),
+    (lambda table: lambda: [1], {}, "its first item is int"),
+    (lambda table: lambda: [], {}, "at least one batch"),
+    (lambda table: iter(table.to_batches()).__iter__, {}, "can be read only once"),
+    (lambda table: duckdb.sql("select 1 as label where false"), {}, "at least one batch"),
+    (lambda table: pl.from_arrow(table).lazy(), {"label": "lable"}, "no column 'lable'"),
+    (lambda table: "none.parquet", {}, "There is no file 'none.parquet'"),
+    (lambda table: lambda: [table, put(table, "x0", pa.array(["a"] * 1500))], {},
+     "A batch of the table does not match the first: column 1 is 'x0' of string, not 'x0' of double;"),
+    (lambda table: lambda: [table], {"label": "lable"}, "no column 'lable'"),
+    (lambda table: lambda: [table], {"max_error_rate": 0.1}, "needs all rows at once"),
+    (lambda table: lambda: [table], {"min_confidence": 2.0}, "^min_confidence must be at least 0"),
+    (lambda table: lambda: [table], {"n_estimators": 0}, "^n_estimators must be a whole number"),
+])  # fmt: skip
 def test_batches_that_cannot_be_fitted_are_refused(table, batches, options, message):
     with pytest.raises((InputError, TableError), match=message):
         fit_batches(batches(table), **{"label": "label"} | options)

@@ -166,17 +166,14 @@ def test_without_a_matrix_each_class_is_confused_with_the_next_and_none_can_lose
         class_conditional_flips(y, matrix, error_rate=0.56)  # would take 10.2
 
 
-@pytest.mark.parametrize(
-    ("matrix", "message"),
-    [
-        ([[1.0, 0.0]], r"a row and a column for each of 2 classes; got shape \(1, 2\)"),
-        (np.eye(3), r"a row and a column for each of 2 classes; got shape \(3, 3\)"),
-        ([[1.1, -0.1], [0.0, 1.0]], "finite and not negative; got"),
-        ([[np.nan, 1.0], [0.0, 1.0]], "finite and not negative; got"),
-        ([[0.9, 0.2], [0.0, 1.0]], r"must sum to one; got \[1.1.*, 1.0\]: divide"),
-        (np.eye(2), "must flip some rows to be scaled to 2 flips"),
-    ],
-)
+@pytest.mark.parametrize(("matrix", "message"), [
+    ([[1.0, 0.0]], r"a row and a column for each of 2 classes; got shape \(1, 2\)"),
+    (np.eye(3), r"a row and a column for each of 2 classes; got shape \(3, 3\)"),
+    ([[1.1, -0.1], [0.0, 1.0]], "finite and not negative; got"),
+    ([[np.nan, 1.0], [0.0, 1.0]], "finite and not negative; got"),
+    ([[0.9, 0.2], [0.0, 1.0]], r"must sum to one; got \[1.1.*, 1.0\]: divide"),
+    (np.eye(2), "must flip some rows to be scaled to 2 flips"),
+])  # fmt: skip
 def test_a_matrix_that_holds_no_probabilities_is_refused(matrix, message):
     with pytest.raises(ValueError, match=message):
         class_conditional_flips([0, 1] * 5, matrix, error_rate=0.2)

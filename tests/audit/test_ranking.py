@@ -8,16 +8,13 @@ from subsvms.audit import Audit, Ranking, SimulatedAnnotator
 from subsvms.exceptions import InputError
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"suggested": ["b", "b"]}, "row 1 has 'b' twice"),
-        ({"suggested": ["b"]}, "equal lengths"),
-        ({"quality": [1, np.nan]}, "one finite number"),
-        ({"given": ["a", None]}, "contains NaN, None"),
-        ({"contradicted": [0, 1]}, "contradicted must hold True or False"),
-    ],
-)
+@pytest.mark.parametrize("change, message", [
+    ({"suggested": ["b", "b"]}, "row 1 has 'b' twice"),
+    ({"suggested": ["b"]}, "equal lengths"),
+    ({"quality": [1, np.nan]}, "one finite number"),
+    ({"given": ["a", None]}, "contains NaN, None"),
+    ({"contradicted": [0, 1]}, "contradicted must hold True or False"),
+])  # fmt: skip
 def test_a_ranking_is_checked(change, message):
     with pytest.raises(InputError, match=message):
         Ranking.make(**{"given": ["a", "b"], "suggested": ["b", "a"], "quality": [1, 2]} | change)
@@ -39,22 +36,19 @@ def test_a_saved_audit_goes_on_as_if_nothing_had_happened(seed, repeat):
     assert str(audit.claim) == str(whole.claim)
 
 
-@pytest.mark.parametrize(
-    "parts, message",
-    [
-        ({"format": 9}, "has format 9"),
-        ({"made_from": "ab"}, "made from other labels"),
-        ({"n_answers": "50"}, "no valid 'n_answers'"),
-        ({"n_answers": 10**9}, "at most the number of labels"),
-        ({"random_state": -1}, "no valid 'random_state'"),
-        ({"confidence": 2.0}, "level must be"),
-        ({"repeat": None}, "no valid 'repeat'"),
-        ({"answers": {}}, "no valid 'answers'"),
-        ({"answers": [3]}, "Answer 1 of the audit must be a row and a class"),
-        ({"answers": [[True, 0]]}, "Answer 1 of the audit must be a row and a class"),
-        ({"answers": [[-5, 0]]}, "Answer 1 of the audit must be a row and a class"),
-    ],
-)
+@pytest.mark.parametrize("parts, message", [
+    ({"format": 9}, "has format 9"),
+    ({"made_from": "ab"}, "made from other labels"),
+    ({"n_answers": "50"}, "no valid 'n_answers'"),
+    ({"n_answers": 10**9}, "at most the number of labels"),
+    ({"random_state": -1}, "no valid 'random_state'"),
+    ({"confidence": 2.0}, "level must be"),
+    ({"repeat": None}, "no valid 'repeat'"),
+    ({"answers": {}}, "no valid 'answers'"),
+    ({"answers": [3]}, "Answer 1 of the audit must be a row and a class"),
+    ({"answers": [[True, 0]]}, "Answer 1 of the audit must be a row and a class"),
+    ({"answers": [[-5, 0]]}, "Answer 1 of the audit must be a row and a class"),
+])  # fmt: skip
 def test_a_forged_state_is_refused_in_one_sentence(parts, message):
     ranking, _ = make_suspicious(0)
     with pytest.raises(InputError, match=message) as caught:

@@ -21,13 +21,10 @@ def make_overlap(seed):
     return minmax_scale(means[y] + rng.normal(size=(n_rows, n_columns))), y, n_classes, rng
 
 
-@pytest.mark.parametrize(
-    "rates, spread",
-    [
-        *((rate, EVENLY) for rate in (0.05, 0.1, 0.2, 0.4, [0.4, 0.0, 0.1, 0.0])),
-        *((rate, NEXT) for rate in (0.05, 0.1, 0.2)),
-    ],
-)
+@pytest.mark.parametrize("rates, spread", [
+    *((rate, EVENLY) for rate in (0.05, 0.1, 0.2, 0.4, [0.4, 0.0, 0.1, 0.0])),
+    *((rate, NEXT) for rate in (0.05, 0.1, 0.2)),
+])  # fmt: skip
 def test_common_and_single_rates_and_where_the_labels_went_are_found(seed, rates, spread):
     values, given, _ = make_votes(seed, rates, spread)
     assert_allclose(integrate_kinds(values, given).matrix, mix(rates, spread), atol=0.05)

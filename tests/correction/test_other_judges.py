@@ -243,19 +243,16 @@ def test_a_judge_without_probabilities_or_enough_rows_is_refused(cancer):
     assert not correct(X[:6], [0, 1, 0, 1, 0, 1], GaussianNB()).changed.any()  # in fewer folds
 
 
-@pytest.mark.parametrize(
-    "p, message",
-    [
-        ([0.5] * 4, r"so of shape \(4, 2\); got \(4,\)"),
-        ([[0.2, 0.3, 0.5]] * 4, r"so of shape \(4, 2\); got \(4, 3\): leave out columns"),
-        ([[0.5, 0.5]] * 3 + [[0.5, np.nan]], "row 3 holds .*from 0 to 1"),
-        ([[0.5, 0.5]] * 3 + [[1.5, -0.5]], "row 3 holds .*from 0 to 1"),
-        ([[0.5, 0.5]] * 3 + [[0.5, 0.4]], "row 3 sums to 0.9: divide each row by its sum"),
-        ([["a", "b"]] * 4, "not numbers"),
-        (sparse.csr_array(np.full((4, 2), 0.5)), "sparse matrix: use X.toarray"),
-        (pd.DataFrame({"dog": [0.5] * 4, "cat": [0.5] * 4}), "in the order dog, cat: reorder them"),
-    ],
-)
+@pytest.mark.parametrize("p, message", [
+    ([0.5] * 4, r"so of shape \(4, 2\); got \(4,\)"),
+    ([[0.2, 0.3, 0.5]] * 4, r"so of shape \(4, 2\); got \(4, 3\): leave out columns"),
+    ([[0.5, 0.5]] * 3 + [[0.5, np.nan]], "row 3 holds .*from 0 to 1"),
+    ([[0.5, 0.5]] * 3 + [[1.5, -0.5]], "row 3 holds .*from 0 to 1"),
+    ([[0.5, 0.5]] * 3 + [[0.5, 0.4]], "row 3 sums to 0.9: divide each row by its sum"),
+    ([["a", "b"]] * 4, "not numbers"),
+    (sparse.csr_array(np.full((4, 2), 0.5)), "sparse matrix: use X.toarray"),
+    (pd.DataFrame({"dog": [0.5] * 4, "cat": [0.5] * 4}), "in the order dog, cat: reorder them"),
+])  # fmt: skip
 def test_probabilities_are_checked_on_entry(p, message):
     with pytest.raises(InputError, match=f"order 'cat', 'dog', .*{message}"):
         correct(p, ["cat", "dog", "cat", "dog"], "probabilities")

@@ -80,14 +80,10 @@ def test_a_few_changes_pass_but_not_in_a_sample_or_many_to_a_class_without_other
     assert found.weight.tolist() == [sampled, weight] and found.untested[0] == sampled
 
 
-def make_chessboard(seed, n=600):
-    """Two features that decide, square by square, and two that do not: tiny, wide SVMs cannot learn it."""
-    X = np.random.default_rng(seed).random((n, 4))
-    return X, (np.floor(4 * X[:, :2]).sum(axis=1) % 2).astype(int)
-
-
 def test_a_vote_that_cannot_see_a_chessboard_changes_nothing(seed):
-    X, clean = make_chessboard(seed + 3)
+    """Two features decide, square by square, and two do not: tiny, wide SVMs cannot learn it."""
+    X = np.random.default_rng(seed + 3).random((600, 4))
+    clean = (np.floor(4 * X[:, :2]).sum(axis=1) % 2).astype(int)
     for given in (clean, adversaries.uniform_flips(clean, error_rate=0.1, random_state=seed).labels):
         with pytest.warns(LabelNoiseWarning):
             correction = quick(X, given, random_state=seed)

@@ -52,19 +52,16 @@ def assert_same(votes, others):
 
 
 @needs_gpu
-@pytest.mark.parametrize(
-    "shape, shift, options",
-    [
-        ({}, 0.0, {}),
-        ({}, 0.0, {"kernel": "linear"}),
-        ({"n_classes": 4}, 0.0, {}),
-        ({}, 3.0, {"C": 1e9}),  # votes in double precision
-        ({"n_features": 11}, 0.0, {"subsample_size": 30}),
-        ({"n_features": 70}, 0.0, {}),
-        ({}, 3.0, {"kernel": "linear", "C": 1e9}),
-        ({}, 0.0, {"n_estimators": 350, "subsample_size": 10}),  # more SVMs than a block of threads takes
-    ],
-)
+@pytest.mark.parametrize("shape, shift, options", [
+    ({}, 0.0, {}),
+    ({}, 0.0, {"kernel": "linear"}),
+    ({"n_classes": 4}, 0.0, {}),
+    ({}, 3.0, {"C": 1e9}),  # votes in double precision
+    ({"n_features": 11}, 0.0, {"subsample_size": 30}),
+    ({"n_features": 70}, 0.0, {}),
+    ({}, 3.0, {"kernel": "linear", "C": 1e9}),
+    ({}, 0.0, {"n_estimators": 350, "subsample_size": 10}),  # more SVMs than a block of threads takes
+])  # fmt: skip
 def test_training_and_new_rows_get_the_bits_of_the_cpu(gpu, shape, shift, options, seed):
     (X, y), (new, _) = make_table(seed, **shape), make_table(seed + 1000, **shape)
     cpu, gpu = (

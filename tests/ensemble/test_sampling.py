@@ -16,15 +16,12 @@ def make_labels(*sizes):
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
-@pytest.mark.parametrize(
-    "rule, n_samples, n_classes, size",
-    [
-        *[("log", 1605, 2, 7), ("log", 9888, 2, 9), ("log", 1000, 2, 7)],
-        *[("log_squared", 1605, 2, 54), ("log_squared", 9888, 2, 85), ("log_squared", 1000, 2, 48)],
-        *[("log_squared", 10_000, 10, 424), ("log_squared", 10_000, 60, 424)],  # 5 times 84.83
-        *[("log", 3, 2, 2), ("log_squared", 20, 10, 20)],  # from two to the number of rows
-    ],
-)
+@pytest.mark.parametrize("rule, n_samples, n_classes, size", [
+    *[("log", 1605, 2, 7), ("log", 9888, 2, 9), ("log", 1000, 2, 7)],
+    *[("log_squared", 1605, 2, 54), ("log_squared", 9888, 2, 85), ("log_squared", 1000, 2, 48)],
+    *[("log_squared", 10_000, 10, 424), ("log_squared", 10_000, 60, 424)],  # 5 times 84.83
+    *[("log", 3, 2, 2), ("log_squared", 20, 10, 20)],  # from two to the number of rows
+])  # fmt: skip
 def test_every_pair_of_up_to_ten_classes_gets_the_papers_size(rule, n_samples, n_classes, size):
     assert subset_size(rule, n_samples, n_classes=n_classes) == size
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import kernel_matrix, relative_gap
+from reference import KERNELS, kernel_matrix, relative_gap
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -12,11 +12,6 @@ from subsvms._effort import Effort
 from subsvms.ensemble._rows import Kernel
 from subsvms.ensemble._solver import solve_subsets
 
-KERNELS = {
-    "rbf": Kernel.named("rbf", 0.3),
-    "linear": Kernel.named("linear"),
-    "poly": Kernel.named("poly", 0.5, coef0=1.0, degree=2),
-}
 LOSSES = ("squared_hinge", "hinge")
 
 

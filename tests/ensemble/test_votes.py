@@ -5,21 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import count_ballots, kernel_matrix
+from reference import KERNELS, count_ballots, kernel_matrix
 from scipy import sparse
 
 from subsvms._effort import Effort
 from subsvms.ensemble import _votes
-from subsvms.ensemble._rows import Kernel
 from subsvms.ensemble._sampling import draw_subsets
 from subsvms.ensemble._solver import Solution, solve_subsets
 from subsvms.ensemble._votes import LANES, Votes, count_training_votes, count_votes, gather_voters, lanes_for
-
-KERNELS = {
-    "rbf": Kernel.named("rbf", 0.3),
-    "linear": Kernel.named("linear"),
-    "poly": Kernel.named("poly", 0.5, coef0=1.0, degree=2),
-}
 
 
 @cache

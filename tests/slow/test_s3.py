@@ -170,15 +170,12 @@ def test_a_delta_table_in_a_bucket_is_read_as_its_current_version(bucket, folder
     assert len(corrected) < 600 and set(corrected["code"].to_pylist()) == {"007", "a b"}
 
 
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [
-        ("s3://data/none.csv", "There is no file 's3://data/none.csv': check its name and folder."),
-        ("s3://nowhere/t.csv", "There is no file 's3://nowhere/t.csv': check its name and folder."),
-        ("s3://data/*.csv", "No file matches the pattern 's3://data/*.csv': check its name and folder."),
-        (f"s3://data/t.csv?key={SECRET}", "This address s3:// holds a password or a query"),
-    ],
-)
+@pytest.mark.parametrize(("where", "message"), [
+    ("s3://data/none.csv", "There is no file 's3://data/none.csv': check its name and folder."),
+    ("s3://nowhere/t.csv", "There is no file 's3://nowhere/t.csv': check its name and folder."),
+    ("s3://data/*.csv", "No file matches the pattern 's3://data/*.csv': check its name and folder."),
+    (f"s3://data/t.csv?key={SECRET}", "This address s3:// holds a password or a query"),
+])  # fmt: skip
 def test_an_address_that_names_no_table_is_reported(bucket, folder, where, message):
     said = call("correct", where, *COMMON, code=2).output
     assert message in " ".join(said.split()) and SECRET not in said and os.listdir() == []

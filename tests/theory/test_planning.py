@@ -152,17 +152,14 @@ def test_the_smallest_size_that_is_nearly_as_good_is_chosen():
     assert planning.choose_size(sizes, np.array([0.499, 0.35, 0.45, 0.51]), least=2, usual=40) == 10
 
 
-@pytest.mark.parametrize(
-    "bad, message",
-    [
-        (dict(error_rate=0.5), "error_rate must be at least 0 and less than 0.5"),
-        (dict(error_rate=-0.1), "error_rate must be at least 0"),
-        (dict(failure=0.0), "failure must be more than 0 and less than 1"),
-        (dict(failure=1.0), "failure must be more than 0 and less than 1"),
-        (dict(n_estimators=50), "A plan recommends n_estimators"),
-        (dict(subsample_size=50), "A plan recommends subsample_size"),
-    ],
-)
+@pytest.mark.parametrize("bad, message", [
+    (dict(error_rate=0.5), "error_rate must be at least 0 and less than 0.5"),
+    (dict(error_rate=-0.1), "error_rate must be at least 0"),
+    (dict(failure=0.0), "failure must be more than 0 and less than 1"),
+    (dict(failure=1.0), "failure must be more than 0 and less than 1"),
+    (dict(n_estimators=50), "A plan recommends n_estimators"),
+    (dict(subsample_size=50), "A plan recommends subsample_size"),
+])  # fmt: skip
 def test_a_value_out_of_range_and_a_parameter_that_a_plan_recommends_are_refused(bad, message):
     with pytest.raises(ValueError, match=message):
         plan(np.eye(10), [0, 1] * 5, **bad)

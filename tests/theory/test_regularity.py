@@ -121,21 +121,18 @@ def test_default_sizes_fit_the_table_and_of_a_large_class_a_sample_is_counted(n)
     assert np.bincount(labels[rows]).tolist() == [min(n, MOST_ROWS), 30] and np.all(np.diff(rows) > 0)
 
 
-@pytest.mark.parametrize(
-    "bad, message",
-    [
-        (dict(delta=0.5), "delta must be more than 0 and less than 0.5; got 0.5"),
-        (dict(theta=0.6), "theta must be more than 0 and less than 0.5"),
-        (dict(level=1.0), "level must be more than 0 and less than 1"),
-        (dict(n_trials=0), "n_trials must be a whole number, at least 1"),
-        *[
-            (dict(sizes=sizes), "sizes must be whole numbers from 2 to the number of rows, 300")
-            for sizes in ([1, 5], [400], [], [4.5])
-        ],
-        (dict(C=-1.0), "'C' parameter"),
-        (dict(n_estimators=50), "leave n_estimators out"),
+@pytest.mark.parametrize("bad, message", [
+    (dict(delta=0.5), "delta must be more than 0 and less than 0.5; got 0.5"),
+    (dict(theta=0.6), "theta must be more than 0 and less than 0.5"),
+    (dict(level=1.0), "level must be more than 0 and less than 1"),
+    (dict(n_trials=0), "n_trials must be a whole number, at least 1"),
+    *[
+        (dict(sizes=sizes), "sizes must be whole numbers from 2 to the number of rows, 300")
+        for sizes in ([1, 5], [400], [], [4.5])
     ],
-)
+    (dict(C=-1.0), "'C' parameter"),
+    (dict(n_estimators=50), "leave n_estimators out"),
+])  # fmt: skip
 def test_a_value_out_of_range_is_refused(bad, message):
     with pytest.raises(ValueError, match=message):
         estimate_regularity(*overlap(), **bad)

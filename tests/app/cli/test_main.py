@@ -117,9 +117,7 @@ def test_early_exit_is_accepted_for_one_release_with_a_warning(tmp_path):
     ("cuda", "Voting on a GPU needs more than the library alone: run pip install 'subsvms[gpu]'."),
     ("tpu", "--device must be 'cpu', 'cuda', one of several as 'cuda:1', or 'auto'; got 'tpu'."),
 ])  # fmt: skip
-def test_a_device_that_is_not_there_is_one_sentence_before_any_work(
-    tmp_path, monkeypatch, engine, device, sentence
-):
+def test_a_device_that_is_not_there_is_one_sentence(tmp_path, monkeypatch, engine, device, sentence):
     monkeypatch.setattr("subsvms.exceptions.find_spec", lambda name: None if name == "cupy" else name)
     (tmp_path / "t.csv").write_text("x,y\n" + "1,a\n2,b\n" * 30)
     words = ("correct", tmp_path / "t.csv", "--label", "y", "--engine", engine, "--device", device)

@@ -148,9 +148,7 @@ def test_rows_that_are_left_out_are_not_in_the_table(desk, folder, tmp_path, und
     assert [row["default_given"] for row in final] == [row["default"] for row in kept]
 
 
-def test_a_row_that_was_left_out_stays_out_in_the_next_run_until_somebody_decides_otherwise(
-    desk, folder, tmp_path
-):
+def test_a_row_that_was_left_out_stays_out_until_somebody_decides_otherwise(desk, folder, tmp_path):
     row, other = desk.rows[desk.flagged][:2].tolist()
     lines = [desk.settle(row, "drop", None), desk.settle(other, "accept", None)]
     desk.decide_many([Act(lines, "Ann")])

@@ -45,9 +45,7 @@ def test_labels_follow_the_audit(finished_audit, tmp_path):
     assert (tmp_path / "g.csv").read_bytes() == (tmp_path / "f.csv").read_bytes()
 
 
-def test_suggestions_that_the_audit_did_not_confirm_are_not_followed_but_missing_labels_are(
-    finished_audit, tmp_path
-):
+def test_only_for_missing_labels_are_suggestions_followed_without_the_audit(finished_audit, tmp_path):
     done = apply_labels(finished_audit.folder, undecided="suggestion", output=tmp_path / "f.csv")
     wanted = finished_audit.desk.work.audit.labels
     found = np.array(list_labels(tmp_path / "f.csv"), dtype=object)

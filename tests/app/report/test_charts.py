@@ -18,10 +18,6 @@ NAMES = [
 ]  # fmt: skip
 
 
-def rename(correction, names):
-    return replace(correction, classes=np.array(names, dtype=object))
-
-
 def test_charts_show_the_numbers_of_the_correction(charts, correction):
     assert list(charts) == ["noise", "map", "votes", "certified"]
     written = re.findall(r">([\d.]+\xa0%)<", charts["noise"])
@@ -65,7 +61,7 @@ def test_charts_need_no_matplotlib_and_are_the_same_each_time(correction, featur
 
 @pytest.mark.parametrize("names", NAMES, ids=range(len(NAMES)))
 def test_class_names_of_any_kind_can_be_drawn(names, correction):
-    drawn = draw_charts(rename(correction, names))
+    drawn = draw_charts(replace(correction, classes=np.array(names, dtype=object)))
     for svg in drawn.values():
         assert {tag for tag, _ in Page(svg).tags} <= {"svg", "g", "path", "text", "rect", "pattern"}
     for name in names:

@@ -29,9 +29,7 @@ def make_hostile_page(correction, features):
 
 
 @pytest.mark.parametrize("width, scheme", [(360, "dark"), (1200, "light")])
-def test_a_browser_shows_the_page_and_nothing_else_happens(
-    browser, correction, features, tmp_path, scheme, width
-):
+def test_a_page_is_shown_and_nothing_else_happens(browser, correction, features, tmp_path, scheme, width):
     path = tmp_path / "report.html"
     path.write_text(make_hostile_page(correction, features), encoding="utf-8")
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)

@@ -30,7 +30,8 @@ def test_flips_are_one_more_than_the_committee_withstands(judged):
     correction, X, issues = judged
     found = find_carriers(correction, X, issues, random_state=0)
     labelled = np.flatnonzero(correction.given >= 0)
-    committee = make_committee(X[labelled], correction.given[labelled])
+    committee = LinearCommittee(n_estimators=N_MEMBERS, gamma=1 / 3, random_state=0)
+    committee.fit(X[labelled], correction.given[labelled])
     for i, row in enumerate(issues):
         one = None
         if correction.flagged[row]:
@@ -64,10 +65,6 @@ def test_every_flagged_label_is_looked_at_and_no_other(judged, monkeypatch):
     assert none.standing is None and none.list_columns(4) == {"flips": [], "carriers": [], "carried": []}
     monkeypatch.setattr(causes, "MOST_LABELS", 297)
     assert find_carriers(correction, X, issues, random_state=0) is None  # the table is too large
-
-
-def make_committee(X, given):
-    return LinearCommittee(n_estimators=N_MEMBERS, gamma=1 / X.shape[1], random_state=0).fit(X, given)
 
 
 def test_the_sentence_is_about_all_changes():

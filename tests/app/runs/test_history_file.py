@@ -246,13 +246,10 @@ def test_formats_that_were_never_released_are_refused(run, version):
     )
 
 
-@pytest.mark.parametrize(
-    "table, change",
-    [
-        ("answers", "label = '\"no\"'"), ("answers", "row = 5"), ("answers", "part = 'estimate'"),
-        ("acts", "who = 'Bob'"), ("acts", "at = '2025-01-01'"), ("audits", "begun = '{\"seed\": 1}'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("table, change", [
+    ("answers", "label = '\"no\"'"), ("answers", "row = 5"), ("answers", "part = 'estimate'"),
+    ("acts", "who = 'Bob'"), ("acts", "at = '2025-01-01'"), ("audits", "begun = '{\"seed\": 1}'"),
+])  # fmt: skip
 def test_an_answer_that_somebody_changed_is_noticed(run, table, change):
     book = open_book(run)
     with book.changing() as connection:

@@ -87,9 +87,7 @@ def test_rows_without_a_label_are_filled_in_and_listed_last(finished):
     assert found["missing"] == 2 and found["labelled"] == 498
 
 
-def test_a_record_repeats_the_run_to_the_byte_from_anywhere_on_any_number_of_threads(
-    folder, tmp_path, monkeypatch
-):
+def test_a_record_repeats_the_run_to_the_byte_anywhere_on_any_threads(folder, tmp_path, monkeypatch):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
@@ -254,9 +252,7 @@ def fill_up(*args, **options):
 
 
 @pytest.mark.parametrize("engine", ["memory", "local"])
-def test_a_model_that_cannot_be_written_is_named_and_nothing_else_is_made(
-    loans, tmp_path, monkeypatch, engine
-):
+def test_a_model_that_cannot_be_written_is_named_alone(loans, tmp_path, monkeypatch, engine):
     model = tmp_path / "models" / "m"
     model.parent.mkdir()
     words = ("correct", loans, *QUICK, "--engine", engine, "--save-model", model, "--quiet")

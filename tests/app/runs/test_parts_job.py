@@ -93,9 +93,7 @@ def test_issues_and_scores_are_those_of_a_run_in_memory(folder, tmp_path, change
     assert listed["flips"].null_count < len(listed) and all(listed["supporting"].to_pylist())
 
 
-def test_the_worst_issues_of_a_large_table_are_listed_with_rows_to_compare_with(
-    folder, tmp_path, monkeypatch
-):
+def test_the_worst_issues_are_listed_with_rows_to_compare_with(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(judge, "LARGEST_LIST", 55)
     monkeypatch.setattr(outputs, "MOST_LISTED", 60)
     do_job_in_parts(str(folder), replace(OPTIONS, pool_size=100), output=tmp_path / "x")

@@ -41,9 +41,7 @@ def test_a_table_that_fits_in_the_pool_is_judged_as_in_memory(folder, tmp_path, 
 @pytest.mark.parametrize(
     ("n_classes", "changes"), [(2, {}), (3, {}), (2, {"max_error_rate": 0.03, "by": ("colour",)})]
 )
-def test_a_table_that_is_larger_than_the_sample_is_judged_as_in_memory(
-    tmp_path, monkeypatch, n_classes, changes, seed
-):
+def test_a_large_table_is_judged_as_in_memory(tmp_path, monkeypatch, n_classes, changes, seed):
     """SVMs are chosen; pool, sample, features and rule are the same."""
     monkeypatch.setattr(_sampling, "POOL_SIZE", 200)
     monkeypatch.setattr(_sampling, "KERNELS", 400**2)

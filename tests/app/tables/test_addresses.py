@@ -128,18 +128,15 @@ def test_an_address_has_the_name_size_digest_and_version_of_its_file(folder, mem
     assert read_version(there) != before
 
 
-@pytest.mark.parametrize(
-    ("where", "sentence"),
-    [
-        ("memory://none.csv", "There is no file 'memory://none.csv': check its name and folder."),
-        ("memory://*.tsv", "No file matches the pattern 'memory://*.tsv': check its name and folder."),
-        ("memory://big", "a Delta table, a pattern such as 'memory://big/*.parquet'."),
-        ("memory://", "The address 'memory://' names no file: name a bucket, a folder or a file in it."),
-        ("nonsense://x", "An address such as nonsense:// cannot be read here: save the table, or the answer"),
-        ("s3://me:word@data/x.csv", "This address s3:// holds a password or a query, which would be shown"),
-        ("file://t.csv", "An address of a file must be file:/// and a whole path; got 'file://t.csv'."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("where", "sentence"), [
+    ("memory://none.csv", "There is no file 'memory://none.csv': check its name and folder."),
+    ("memory://*.tsv", "No file matches the pattern 'memory://*.tsv': check its name and folder."),
+    ("memory://big", "a Delta table, a pattern such as 'memory://big/*.parquet'."),
+    ("memory://", "The address 'memory://' names no file: name a bucket, a folder or a file in it."),
+    ("nonsense://x", "An address such as nonsense:// cannot be read here: save the table, or the answer"),
+    ("s3://me:word@data/x.csv", "This address s3:// holds a password or a query, which would be shown"),
+    ("file://t.csv", "An address of a file must be file:/// and a whole path; got 'file://t.csv'."),
+])  # fmt: skip
 def test_what_cannot_be_read_is_one_sentence(folder, where, sentence):
     assert_refused(sentence, read_table, where, "label")
 

@@ -111,20 +111,17 @@ def test_very_long_cells_survive():
     assert text.replace_labels(["u", "v"], ["u", "v"], {}) == data
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("a,label\n", "has a header but no rows"),
-        ('a,label\n"1\n",x\n2\n', "line 4 has 1 cell, but the header has 2: quote cells"),
-        ("a,label\n1,x\n\n2,y,z\n", "line 4 has 3 cells, but the header has 2"),
-        ("a,label\r\n1,x\r\n \r\n", "line 3 has 1 cell"),
-        ("a,label\r1,x\r2\r", "line 3 has 1 cell"),
-        ('a,label\n1,x\n"2,y\n3,x\n', "line 3 opens a quote that is never closed"),
-        ('"a,label\n1,x\n', "opens a quote in its first line"),
-        ("a,label,a\n1,x,2\n", "several columns named 'a' (columns 1, 3)"),
-        ("a,Lable\n1,x\n", "no column 'label': its columns are 'a', 'Lable'; did you mean 'Lable'?"),
-        (",".join(f"column {i}" for i in range(50)) + "\n1\n", "'column 18' and 31 more."),
-    ],
-)
+@pytest.mark.parametrize("text, message", [
+    ("a,label\n", "has a header but no rows"),
+    ('a,label\n"1\n",x\n2\n', "line 4 has 1 cell, but the header has 2: quote cells"),
+    ("a,label\n1,x\n\n2,y,z\n", "line 4 has 3 cells, but the header has 2"),
+    ("a,label\r\n1,x\r\n \r\n", "line 3 has 1 cell"),
+    ("a,label\r1,x\r2\r", "line 3 has 1 cell"),
+    ('a,label\n1,x\n"2,y\n3,x\n', "line 3 opens a quote that is never closed"),
+    ('"a,label\n1,x\n', "opens a quote in its first line"),
+    ("a,label,a\n1,x,2\n", "several columns named 'a' (columns 1, 3)"),
+    ("a,Lable\n1,x\n", "no column 'label': its columns are 'a', 'Lable'; did you mean 'Lable'?"),
+    (",".join(f"column {i}" for i in range(50)) + "\n1\n", "'column 18' and 31 more."),
+])  # fmt: skip
 def test_text_that_is_not_a_table_is_refused_with_the_reason(tmp_path, text, message):
     assert "t.csv'" in assert_refused(message, read_table, write(tmp_path, text), "label")

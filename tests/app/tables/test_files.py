@@ -15,20 +15,17 @@ from subsvms.app.tables.table import read_table, write_table
 from subsvms.exceptions import TableError
 
 
-@pytest.mark.parametrize(
-    "name, text, message",
-    [
-        ("t.csv", "", "'t.csv' is empty"),
-        ("t.xyz", GOOD, "has the unknown suffix '.xyz': subsvms reads CSV (.csv), TSV (.tsv), Excel (.xlsx)"),
-        ("t", GOOD, "has no suffix: subsvms reads CSV (.csv)"),
-        ("t.pkl", GOOD, "'t.pkl' is a pickle, which may run any code when it is read: save the table as"),
-        ("t.xlsm", GOOD, "'t.xlsm' is a workbook of another kind: save it as .xlsx."),
-        ("t.csv", "PK\x03\x04", "is a ZIP archive or a workbook, not CSV: give it the right suffix, or"),
-        ("t.json", "\u00d0\u00cf\u0011\u00e0".encode("latin-1"),
-         "is an old Excel file or a protected one, not"),
-        ("t.csv.gz", GOOD, "is not a gzip file, despite its suffix"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("name, text, message", [
+    ("t.csv", "", "'t.csv' is empty"),
+    ("t.xyz", GOOD, "has the unknown suffix '.xyz': subsvms reads CSV (.csv), TSV (.tsv), Excel (.xlsx)"),
+    ("t", GOOD, "has no suffix: subsvms reads CSV (.csv)"),
+    ("t.pkl", GOOD, "'t.pkl' is a pickle, which may run any code when it is read: save the table as"),
+    ("t.xlsm", GOOD, "'t.xlsm' is a workbook of another kind: save it as .xlsx."),
+    ("t.csv", "PK\x03\x04", "is a ZIP archive or a workbook, not CSV: give it the right suffix, or"),
+    ("t.json", "\u00d0\u00cf\u0011\u00e0".encode("latin-1"),
+     "is an old Excel file or a protected one, not"),
+    ("t.csv.gz", GOOD, "is not a gzip file, despite its suffix"),
+])  # fmt: skip
 def test_a_file_that_cannot_be_a_table_is_refused(tmp_path, monkeypatch, name, text, message):
     write(tmp_path, text, name)
     monkeypatch.chdir(tmp_path)

@@ -89,21 +89,18 @@ def test_new_labels_change_nothing_else_in_any_object(rows):
     assert [json.loads(line) for line in data.split(b"\n")] == expected
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ('{"label": 1}\n\n{"label": 2,}\n', "line 3 is not a JSON object ("),
-        ('[{"label": 1}]', "line 1 is not a JSON object (it holds an array)"),
-        ("3", "line 1 is not a JSON object (it holds a single value)"),
-        ("[" * 100_000, "line 1 is not a JSON object (it is nested too deeply)"),
-        ('{"label": ' + "1" * 5000 + "}", "(it holds a number of more than 4,300 digits)"),
-        ('{"label": 1, "a\\ud800": 2}', r"has a key 'a\ud800', which is not valid Unicode: rename it."),
-        ('{"label": "\\udc00"}', r"has the label '\udc00', which is not valid Unicode: rename it."),
-        ('{"label": 9223372036854775808}', "has the label 9223372036854775808, which is not a 64-bit number"),
-        ('{"label": 1}\n{"label": "1"}', "has numbers and text in its label column 'label'"),
-        ("{}\n{}", "has no column 'label': it has no columns."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text, message", [
+    ('{"label": 1}\n\n{"label": 2,}\n', "line 3 is not a JSON object ("),
+    ('[{"label": 1}]', "line 1 is not a JSON object (it holds an array)"),
+    ("3", "line 1 is not a JSON object (it holds a single value)"),
+    ("[" * 100_000, "line 1 is not a JSON object (it is nested too deeply)"),
+    ('{"label": ' + "1" * 5000 + "}", "(it holds a number of more than 4,300 digits)"),
+    ('{"label": 1, "a\\ud800": 2}', r"has a key 'a\ud800', which is not valid Unicode: rename it."),
+    ('{"label": "\\udc00"}', r"has the label '\udc00', which is not valid Unicode: rename it."),
+    ('{"label": 9223372036854775808}', "has the label 9223372036854775808, which is not a 64-bit number"),
+    ('{"label": 1}\n{"label": "1"}', "has numbers and text in its label column 'label'"),
+    ("{}\n{}", "has no column 'label': it has no columns."),
+])  # fmt: skip
 def test_lines_that_are_not_a_table_are_refused_with_the_reason(tmp_path, text, message):
     assert "t.jsonl'" in assert_refused(message, read_table, write(tmp_path, text, "t.jsonl"), "label")
 
@@ -164,19 +161,16 @@ def test_a_table_of_another_format_is_written_as_an_array_and_lines_stay_lines(t
     assert read.format == "jsonl" and (tmp_path / "new.json").read_text() == '{"label": "y"}\n' * 2
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("[]", "'t.json' is an empty array: it must hold at least one object of each class."),
-        ("[1, 2]", "'t.json' has '1' at place 1 of its array: write one object such as"),
-        ('[{"label": 1}, [2]]', "'t.json' has '[2]' at place 2 of its array"),
-        ('[{"label": 1}\n{"label": 2}]', "line 2 is not part of a JSON array (Expecting ',' delimiter): fix"),
-        ('[{"label": 1},]', "line 1 is not part of a JSON array ("),
-        ('[{"label": 1}] []', "(Extra data)"),
-        ("[" * 10**6, "(it is nested too deeply)"),
-        ('[{"label": %s}]' % ("1" * 5000), "(it holds a number of more than 4,300 digits)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text, message", [
+    ("[]", "'t.json' is an empty array: it must hold at least one object of each class."),
+    ("[1, 2]", "'t.json' has '1' at place 1 of its array: write one object such as"),
+    ('[{"label": 1}, [2]]', "'t.json' has '[2]' at place 2 of its array"),
+    ('[{"label": 1}\n{"label": 2}]', "line 2 is not part of a JSON array (Expecting ',' delimiter): fix"),
+    ('[{"label": 1},]', "line 1 is not part of a JSON array ("),
+    ('[{"label": 1}] []', "(Extra data)"),
+    ("[" * 10**6, "(it is nested too deeply)"),
+    ('[{"label": %s}]' % ("1" * 5000), "(it holds a number of more than 4,300 digits)"),
+])  # fmt: skip
 def test_an_array_that_is_not_a_table_is_refused(tmp_path, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
     write(tmp_path, text, "t.json")

@@ -30,19 +30,16 @@ def test_a_suffix_is_not_needed_and_large_whole_numbers_stay_apart(tmp_path):
     assert read.labels.tolist() == [labels[0], labels[0], labels[2]]
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("# x\n1 1:2\n1:2 3:4\n", "line 3 starts with '1:2' instead of a label"),
-        ("1 1:2\n0 1;2\n", "line 2 cannot be read: the label must be followed by index:value pairs"),
-        ("1 1:2\n\n0 2:1 1:2\n", "line 3 cannot be read"),
-        ("1 1:2\n0 1:nan\n", "line 2 holds nan"),
-        ("1 1:2\n0 2147483647:1\n", "with increasing whole numbers as indices, up to 2147483646."),
-        ("1 1:2\n0 1:1 " + "9" * 5000 + ":1\n", "line 2 cannot be read"),
-        ("1 1:2\n0 2:1 00000000001:1\n", "line 2 cannot be read"),
-        ("0 2:1\n" * 70 + "0 2:1 1:1\n" * 2 + "1 1:2\n" * 99, "line 71 cannot be read"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text, message", [
+    ("# x\n1 1:2\n1:2 3:4\n", "line 3 starts with '1:2' instead of a label"),
+    ("1 1:2\n0 1;2\n", "line 2 cannot be read: the label must be followed by index:value pairs"),
+    ("1 1:2\n\n0 2:1 1:2\n", "line 3 cannot be read"),
+    ("1 1:2\n0 1:nan\n", "line 2 holds nan"),
+    ("1 1:2\n0 2147483647:1\n", "with increasing whole numbers as indices, up to 2147483646."),
+    ("1 1:2\n0 1:1 " + "9" * 5000 + ":1\n", "line 2 cannot be read"),
+    ("1 1:2\n0 2:1 00000000001:1\n", "line 2 cannot be read"),
+    ("0 2:1\n" * 70 + "0 2:1 1:1\n" * 2 + "1 1:2\n" * 99, "line 71 cannot be read"),
+])  # fmt: skip
 def test_text_with_a_wrong_line_is_refused_with_its_number(tmp_path, text, message):
     assert "t.svm'" in assert_refused(message, read_table, write(tmp_path, text, "t.svm"), "label")
 
