@@ -317,12 +317,10 @@ class Audit:
         judgement = keep_labels(judgement, correction.given, decided, Halt.VERIFIED)
         known = decided & ~correction.missing
         judgement = replace(
-            judgement,
-            suggested=np.where(audited, judgement.rival, judgement.suggested),
-            flagged=audited,
+            judgement, suggested=np.where(audited, judgement.rival, judgement.suggested), flagged=audited,
             halt=np.where(audited, np.int8(Halt.NONE), judgement.halt),
             quality=np.where(known, verified == correction.given, judgement.quality),
-        )
+        )  # fmt: skip
         return replace(
             correction, judgement=judgement, verified=verified, audited=audited, audit=self.outcome
         )

@@ -70,11 +70,8 @@ def list_carriers(style: FrameStyle, n_rows: int, rows: np.ndarray, found: Any) 
     carried: list[list[float]] = [[] for _ in range(n_rows)]
     for row, weights, which in zip(rows, found.weights, known, strict=True):
         carried[row] = weights[which].tolist()
-    return {
-        "flips": np.ma.masked_equal(flips, 0),
-        "carriers": list_rows(style, n_rows, rows, carriers),
-        "carried": carried,
-    }
+    listed = list_rows(style, n_rows, rows, carriers)
+    return {"flips": np.ma.masked_equal(flips, 0), "carriers": listed, "carried": carried}
 
 
 def find_rows(style: FrameStyle, labels: Any) -> np.ndarray:

@@ -33,11 +33,10 @@ def collect(correction: Any) -> dict[str, Any]:
     index = "row" if correction.style.index is None else "index"
     table = {
         index: [str(name) for name in name_rows(correction.style, rows.tolist())],
-        "label": names[correction.given[rows]].tolist(),
-        "suggested": names[compared].tolist(),
+        "label": names[correction.given[rows]].tolist(), "suggested": names[compared].tolist(),
         "label quality": ["" if np.isnan(one) else f"{one:.3f}" for one in quality],
         "action": correction.action[rows].tolist(),
-    }
+    }  # fmt: skip
     origin = correction.origin
     cells = {} if origin is None else origin.show_rows(rows)
     for name in list(cells)[:COLUMNS_SHOWN]:

@@ -201,17 +201,11 @@ class Correction(Verdicts):
             where the rule keeps a label against the vote; it is left out if other judges than SVMs judged.
         """
         columns: dict[str, Any] = {
-            "is_label_issue": self.flagged,
-            "label_quality": self.label_quality,
-            "given_label": self._name(self.given),
-            "suggested_label": self.suggested_labels,
-            "corrected_label": self.labels,
-            "vote_share": self.vote_share,
-            "confidence": self.confidence,
-            "withstands": self.withstands,
-            "action": self.action,
-            "reason": self.reason,
-        }
+            "is_label_issue": self.flagged, "label_quality": self.label_quality,
+            "given_label": self._name(self.given), "suggested_label": self.suggested_labels,
+            "corrected_label": self.labels, "vote_share": self.vote_share, "confidence": self.confidence,
+            "withstands": self.withstands, "action": self.action, "reason": self.reason,
+        }  # fmt: skip
         if self.withstands is None:
             del columns["withstands"]
         if witnesses:

@@ -123,13 +123,11 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     spared = by_noise_alone & ~wanted & (overlap.weight[joined] > 0.5)  # else the label is just probable
     small = rule.seen < SMALLEST_CLASS
     halts = {
-        Halt.UNASKED: ~asked,
-        Halt.UNEXPLAINED: np.full(len(given), not noise.explained),
+        Halt.UNASKED: ~asked, Halt.UNEXPLAINED: np.full(len(given), not noise.explained),
         Halt.SMALL: (known & small[given]) | small[joined],
         Halt.UNTESTED: spared & overlap.untested[joined],
-        Halt.REFUSED: spared & np.isin(joined, overlap.refused),
-        Halt.TOLD_APART: spared,
-    }
+        Halt.REFUSED: spared & np.isin(joined, overlap.refused), Halt.TOLD_APART: spared,
+    }  # fmt: skip
     halt = np.select(list(halts.values()), [np.int8(reason) for reason in halts], np.int8(Halt.NONE))
     flagged = wanted & (halt == Halt.NONE)
     others = np.where(np.arange(n_classes) == given[:, None], -1.0, scores)
@@ -177,11 +175,9 @@ def keep_labels(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt:
     """Return the judgement with the labels of these rows (bool) kept as given, for this reason."""
     rows = rows & (given >= 0)
     return replace(
-        judgement,
-        suggested=np.where(rows, given, judgement.suggested),
-        flagged=judgement.flagged & ~rows,
+        judgement, suggested=np.where(rows, given, judgement.suggested), flagged=judgement.flagged & ~rows,
         halt=np.where(rows, np.int8(halt), judgement.halt),
-    )
+    )  # fmt: skip
 
 
 def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> Judgement:

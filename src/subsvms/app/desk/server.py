@@ -130,17 +130,15 @@ class ReviewPages:
         self.waiting: list[tuple[Act, asyncio.Future]] = []
         self.task: asyncio.Task | None = None  # which writes what is waiting
         self.works: dict[str, Work] = {
-            "GET issues": self._list_issues,
+            "GET issues": self._list_issues, "GET state": self._show_state,
             "GET issues/{row:int}": lambda asked: asyncio.to_thread(
                 desk.describe, self._check_row(asked["row"])
             ),
             "GET values": lambda asked: asyncio.to_thread(desk.common_values, asked.get("column", "")),
-            "GET state": self._show_state,
-            "POST decide": self._decide,
-            "POST decide-all": self._decide_all,
+            "POST decide": self._decide, "POST decide-all": self._decide_all,
             "POST undo": partial(self._revert, desk.undo, "You have nothing left to undo."),
             "POST redo": partial(self._revert, desk.redo, "You have nothing to redo."),
-        }
+        }  # fmt: skip
 
     async def _list_issues(self, asked):
         offset, limit = parse_int(asked.pop("offset", "0"), 0), parse_int(asked.pop("limit", "50"), 1)

@@ -216,12 +216,11 @@ def describe_audit(outcome: Outcome, n_unseen: int) -> dict[str, Any]:
     ]  # fmt: skip
     figures = [
         ["Labels checked", f"{claim.n_answers} of {outcome.n_answers}"],
-        ["Of them wrong", str(claim.n_overturned)],
-        ["Changed without being seen", str(n_unseen)],
+        ["Of them wrong", str(claim.n_overturned)], ["Changed without being seen", str(n_unseen)],
         ["Confidence", f"{100 * claim.level:.6g}%"],
         ["Overturned labels asked again", "yes" if outcome.repeat else "no"],
         ["Seed", str(outcome.random_state)],
-    ]
+    ]  # fmt: skip
     return {"finished": claim.finished, "rings": rings, "figures": figures}
 
 

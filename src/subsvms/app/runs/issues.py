@@ -145,7 +145,7 @@ def list_worst(
         for start in range(0, len(paths), FILES_AT_ONCE):
             part = paths[start : start + FILES_AT_ONCE]
             both = np.concatenate([worst, *pool.map(read_ranks, part, count(start))], axis=1)
-            worst = both[:, sort_worst(*both[:3], most)]
+            worst = both[:, sort_worst(both[0], both[1], both[2], most)]
         pieces = list(pool.map(take, np.unique([0, *worst[3]]).astype(int).tolist()))
     found = pa.concat_tables(pieces, promote_options="permissive")
     first = numbers[issues.rows] + 1  # their order is exact: quality is rounded in the files
