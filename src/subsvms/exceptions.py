@@ -212,6 +212,8 @@ def join_sentences(parts: Any, between: str = " ") -> Sentence:
 
 def tell(value: Any, name: Callable[[Setting], str]) -> Any:
     """Return a value with its sentences told with other names, also those that it holds."""
+    if type(value) is str:  # as most are
+        return value
     if isinstance(value, Setting):
         return name(value)
     if isinstance(value, Sentence):

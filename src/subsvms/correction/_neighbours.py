@@ -20,11 +20,13 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
+from threadpoolctl import threadpool_limits
 
 from subsvms._columns import Table, drop_empty
 from subsvms.correction._noise import SMALLEST_CLASS
 
 LARGEST_LIST = 2000  # suspicious rows, worst first, that get witnesses; time grows with them and the table
+ONE_CHUNK = 256  # rows that scikit-learn leaves to one thread; others would only wait, and burn CPU
 SEARCHED = 20_000  # rows of a class; of more, evenly spaced ones are looked at
 
 
@@ -79,8 +81,7 @@ def find_witnesses(
     trusted = given >= 0
     trusted[rows if suspicious is None else suspicious] = False
     asked = rows[:LARGEST_LIST]
-    supporting: list[list[int]] = [[] for _ in rows]
-    opposing: list[list[int]] = [[] for _ in rows]
+    supporting, opposing = ([list[int]() for _ in rows] for _ in range(2))
     wanted = np.stack([suggested[: len(asked)], given[asked]], axis=1)
     for new, old in np.unique(wanted, axis=0).tolist():
         places = np.flatnonzero((wanted == (new, old)).all(axis=1))
@@ -94,11 +95,11 @@ def find_witnesses(
 
 def _nearest(X, asked, pool, n, precomputed):
     pool = pool[:: -(-len(pool) // SEARCHED) or 1]
-    n = min(n, len(pool))
-    if n == 0:
+    if (n := min(n, len(pool))) == 0:
         return [[] for _ in asked]
     if precomputed:  # |x - z|^2 = k(x, x) + k(z, z) - 2 k(x, z), of which k(x, x) changes no order
         distance = np.diag(X)[pool] - 2.0 * X[np.ix_(asked, pool)]
         return pool[np.argsort(distance, axis=1, kind="stable")[:, :n]].tolist()
     finder = NearestNeighbors(n_neighbors=n, algorithm="brute").fit(X[pool])
-    return pool[finder.kneighbors(X[asked], return_distance=False)].tolist()
+    with threadpool_limits(1 if len(pool) <= ONE_CHUNK else None, "openmp"):
+        return pool[finder.kneighbors(X[asked], return_distance=False)].tolist()

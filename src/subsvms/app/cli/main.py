@@ -46,14 +46,14 @@ def correct(
         check_file_and_label(file, given)
 
     gc.disable()  # nothing is garbage among the many objects that imports make
-    try:
-        from rich.console import Console
+    from rich.console import Console
 
-        import subsvms.app.runs.job  # noqa: F401  which imports what a run needs
-        from subsvms.app.cli.terminal import show_summary, showing_progress
-        from subsvms.app.tables.addresses import is_database
-    finally:
-        gc.enable()
+    import subsvms.app.runs.job  # noqa: F401  which imports what a run needs
+    from subsvms.app.cli.terminal import show_summary, showing_progress
+    from subsvms.app.tables.addresses import is_database
+
+    gc.freeze()  # and none of them becomes garbage: during the work they are not looked at again
+    gc.enable()
     with showing_progress(Console(stderr=True, quiet=work.quiet)):
         summary = run_job(context, str(file), given, work)
     if work.dry_run:

@@ -25,6 +25,7 @@ CATEGORIES = 40  # a column with at least this many distinct texts is encoded by
 NGRAMS = {"analyzer": "char_wb", "ngram_range": (3, 4)}  # letters that follow each other within a word
 COMPONENTS = 30  # features of a column
 MAX_TEXTS = 10_000  # to learn from; more change little and take longer
+ONE_THREAD = 1000  # texts and n-grams up to which more threads only wait; the bits are the same
 CODE = np.float32  # as in skrub; categories and letters need no more
 SMALLEST_SPREAD = 10 * np.finfo(CODE).eps  # a smaller spread is rounding
 PERIODS = {"month": 12, "day": 30, "hour": 24, "weekday": 7}  # of the parts of a date that lie on circles
@@ -186,6 +187,7 @@ def learn_letters(texts: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, np.nd
     """Return the fields of `Letters`, as skrub learns them from texts (n_rows,)."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+    from threadpoolctl import threadpool_limits
 
     if len(texts) > MAX_TEXTS:
         present = np.array([text for text in texts if text is not None], dtype=object)
@@ -197,7 +199,8 @@ def learn_letters(texts: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, np.nd
     weigher = TfidfTransformer().fit(counts)
     weights = weigher.transform(counts).astype(CODE)
     if min(weights.shape) > COMPONENTS:
-        components = TruncatedSVD(COMPONENTS, random_state=0).fit(weights).components_
+        with threadpool_limits(1 if max(weights.shape) <= ONE_THREAD else None, "blas"):
+            components = TruncatedSVD(COMPONENTS, random_state=0).fit(weights).components_
     else:
         components = np.eye(min(COMPONENTS, weights.shape[1]), weights.shape[1], dtype=CODE)
     spread = float(np.sqrt((weights @ components.T).var(axis=0).sum()))
@@ -231,8 +234,7 @@ def count_words(texts: np.ndarray) -> tuple[Any, list[str]]:
     found = np.array(list(chain.from_iterable(split)), dtype=object)
     codes, words = pd.factorize(found)
     order = np.argsort(words, kind="stable")
-    place = np.empty(len(words), dtype=np.int64)
-    place[order] = np.arange(len(words))
+    place = np.argsort(order)
     ends = np.cumsum([0, *map(len, split)])
     shape = (len(texts), len(words))
     counts = sparse.csr_array((np.ones(len(codes), dtype=np.int64), place[codes], ends), shape=shape)

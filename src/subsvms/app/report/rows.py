@@ -25,8 +25,7 @@ TAGS = {"fix": "fixed", "drop": "left out", "weight": "weighted", "review": "to 
 def render_rows(worst: Sequence[Mapping[str, Any]], **more: Any) -> list[Markup]:
     """Return the rows to look at first as HTML, worst first, as many as fit on a page."""
     template = open_templates().get_template("row.html")
-    pieces: list[Markup] = []
-    size = 0
+    pieces, size = list[Markup](), 0
     for number, row in enumerate(worst[:MAX_ROWS], 1):
         text = template.render(more, row=lay_out_row(row), number=number, open=number <= N_OPEN)
         size += len(text.encode())
@@ -49,8 +48,7 @@ def lay_out_row(row: Mapping[str, Any]) -> dict[str, Any]:
         others = [dict(enumerate(witness.get("values") or [])).get(number) for witness in witnesses]
         if any(len(str(text)) > LONG for text in (value, *others)):
             whole = Markup(escape(cut(value, MAX_WHOLE + 1)))
-            pairs = list(zip(witnesses, others, strict=True))
-            is_cut = len(str(value)) > MAX_WHOLE
+            pairs, is_cut = list(zip(witnesses, others, strict=True)), len(str(value)) > MAX_WHOLE
             texts.append({"column": column, "value": whole, "cut": is_cut, "others": pairs})
         else:
             cells = [{"mark": compare(value, other), "value": other} for other in others]

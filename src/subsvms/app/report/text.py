@@ -28,7 +28,7 @@ def open_templates() -> Environment:
     """Return the templates of this package, with the filters they use for numbers and text."""
     pages = Environment(
         loader=PackageLoader("subsvms.app.report"), autoescape=True, finalize=format_value,
-        trim_blocks=True, lstrip_blocks=True,
+        trim_blocks=True, lstrip_blocks=True, optimized=False,  # which takes longer than it saves
     )  # fmt: skip
     pages.filters |= {
         "cell": lambda value: cut(value, MAX_CELL), "name": lambda value: cut(value, MAX_NAME),

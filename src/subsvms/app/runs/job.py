@@ -31,7 +31,7 @@ from subsvms.app.runs.parts import find_part_format, prepare_source
 from subsvms.app.runs.record import Input, check_unchanged, read_record
 from subsvms.app.runs.run import Clock, Finding, Run, examine_parts, examine_table, run_in_memory
 from subsvms.app.runs.source import Source
-from subsvms.app.runs.summary import Summary, get_version, summarise
+from subsvms.app.runs.summary import RECORDED, Summary, get_version, summarise
 from subsvms.app.tables import files
 from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
 from subsvms.app.tables.arrow import find_class_names, render_arrow
@@ -291,8 +291,7 @@ def choose_place(
 def make_plan(options: Options, paths: Sequence[Place], base: Place) -> dict[str, Any]:
     """Return what the parts of a run depend on: only a run with the same plan continues with them."""
     files = [[str(path.resolve()), *read_version(path)] for path in paths]
-    made_by = ("subsvms", "numpy", "numba", "pyarrow", "scikit-learn", "scipy", "pandas")
-    versions = {name: get_version(name) for name in made_by}
+    versions = {name: get_version(name) for name in ("subsvms", *RECORDED)}
     return {"versions": versions, "options": asdict(options), "base": str(base.resolve()), "files": files}
 
 

@@ -235,9 +235,7 @@ def write_record(
             return os.path.relpath(path.resolve(), place.resolve())
         return None if path is None else str(path)
 
-    stored = None
-    if labels is not None:
-        stored = {"classes": labels.classes.tolist(), "values": list(labels.numbers.items())}
+    kept = labels and {"classes": labels.classes.tolist(), "values": list(labels.numbers.items())}
     record = {
         "subsvms": FORMAT, "version": summary.about.version,
         "input": {
@@ -246,8 +244,8 @@ def write_record(
             "base": relative(base),
         },
         "options": asdict(run.options), "files": files, "report": digest_file(folder / REPORT),
-        "labels": stored,
-        "found": {key: value for key, value in tell_flags(summary).flatten().items() if key not in ELSEWHERE},
+        "labels": kept,
+        "found": tell_flags({key: one for key, one in summary.flatten().items() if key not in ELSEWHERE}),
         "ensemble": made.ensemble, "versions": dict(made.versions), "seconds": dict(made.seconds),
     }  # fmt: skip
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)

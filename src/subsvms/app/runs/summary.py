@@ -4,7 +4,7 @@ The report, the terminal and `--json` are three ways to print the same summary.
 """
 
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
@@ -134,7 +134,7 @@ class Summary:
 
     def flatten(self) -> dict[str, Any]:
         """Return all values by name, without the parts: for `--json`, the record and the report."""
-        return {name: value for part in asdict(self).values() for name, value in part.items()}
+        return {name: value for part in vars(self).values() for name, value in vars(part).items()}
 
     def advising(self, steps: list[str]) -> "Summary":
         """Return the same with these steps to take now."""
