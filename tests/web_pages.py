@@ -92,15 +92,16 @@ def make_ensemble(chosen=2):
 
 
 def make_summary(**changes):
-    class_line = {"rows": 250, "rate": 0.01, "rate_low": 0.0, "rate_high": 0.02, "estimated_wrong": 24}
-    class_line |= {"flagged": 9, "changed": 8, "changed_to": 7, "left_out": 0, "filled": 2, "after": 251}
+    class_line = {"rows": 250, "rate": 0.01, "rate_low": 0.0, "rate_high": 0.02, "contradicted": 31}
+    class_line |= {"estimated_wrong": 24, "flagged": 9, "changed": 8, "changed_to": 7, "left_out": 0}
+    class_line |= {"filled": 2, "after": 251}
     group_line = {"rows": 100, "flagged": 3, "share": 0.03, "low": 0.01, "high": 0.09, "expected_wrong": 3.5}
     summary = {
         "title": "loans.csv", "label": "default", "version": "0.1.0", "finished": "2026-11-15T12:00:00+00:00",
         "rows": 32561, "labelled": 32561, "missing": 3, "features": 123, "columns_used": 14,
         "rule": "posterior", "action": "fix", "flagged": 812, "changed": 812, "held_back": 31,
         "error_rate": 0.031, "error_rate_interval": [0.02, 0.05], "explained": True,
-        "expected_precision": 0.93,
+        "contradicted_share": 0.083, "expected_precision": 0.93,
         "kept_by": [["a probability of at most 0.8", 30], ["the limit on changes", 1]],
         "listing": "Of the 843 labels listed, about 700 are expected to be wrong.",
         "certified": {"share": 0.9, "most": 3},

@@ -18,7 +18,7 @@ __all__ = ["DeviceError", "InputError", "LabelNoiseWarning", "TableError"]
 
 NOTHING: Any = ...  # the value of a setting that names its parameter alone
 ASIDE = "aside"  # `{output:aside}` is " (--output)" on the command line and nothing in Python
-WIDE = 0.25  # an interval of a rate that is wider says too little for the middle of it to be named
+WIDE = 0.1  # an interval of a rate that is wider says too little: a table with no error and one with a tenth
 UNKNOWN = "not known"
 CHARACTERS_SHOWN = 300  # of a name, and of a value of a row to compare with
 MAX_NAMED = 5  # classes or columns in a note; the others are counted
@@ -279,6 +279,17 @@ def is_rate_known(low: float, high: float) -> bool:
     return high - low <= WIDE
 
 
+def is_share_open(interval: Any, contradicted: float | None) -> bool:
+    """Return whether only answers tell how many labels are wrong.
+
+    Errors that depend on the class alone make up a share in the interval, and others cannot be excluded up to
+    the share that is contradicted. A rate that is known is known to within `WIDE`, half of it on either side:
+    the two are far apart if the second exceeds the first by more.
+    """
+    low, high = interval
+    return not is_rate_known(low, high) or (contradicted or 0.0) - high > WIDE / 2
+
+
 def format_percent(share: float) -> str:
     """Return a share in per cent, with a decimal where it matters; only 0 and 1 become 0 % and 100 %."""
     if share <= 0 or share >= 1:
@@ -299,3 +310,19 @@ def format_rate(rate: float, low: float, high: float) -> str:
     if high - low >= 1:
         return UNKNOWN
     return f"{format_percent(rate) if is_rate_known(low, high) else UNKNOWN} ({format_interval(low, high)})"
+
+
+def format_rates(rate: float, interval: Any, contradicted: float | None) -> str:
+    """Return both numbers about the errors of a table in a few words: one alone would promise too much."""
+    others = UNKNOWN if contradicted is None else format_percent(contradicted)
+    return f"errors by class {format_rate(rate, *interval)}, contradicted by votes {others}"
+
+
+def format_others(contradicted: float | None, judge: str | None = None) -> str:
+    """Return what is not known about errors that do not depend on the class alone, in a sentence."""
+    others = "errors of other kinds (near the border, in a region, by one person) cannot be excluded"
+    only = "only people's answers can tell"
+    if contradicted is None:
+        return f"{others[0].upper()}{others[1:]}; {only}."
+    who = "The votes contradict" if judge is None else f"{judge[0].upper()}{judge[1:]} contradicts"
+    return f"{who} {format_percent(contradicted)} of the labels: up to that share, {others}; {only}."

@@ -134,7 +134,7 @@ def test_the_report_after_an_audit_says_what_the_audit_did(tmp_path, audited):
     assert "expected to be" not in page and "Suggestions right" not in page
     assert "rightly" not in repr(found)
     assert f"{unseen} were changed" not in page.replace(f"{unseen} were changed without", "")
-    assert "This estimate is from before the audit" in page and " %) before the audit)" in repr(found)
+    assert "This estimate is from before the audit" in page and " % before the audit)" in repr(found)
     assert "an audit that did not confirm a change kept the given one" in page
     assert "a safety check" not in page + " ".join(found.notes)
     _, summary = describe_run(recount(found.origin.run, found), tmp_path)

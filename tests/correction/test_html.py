@@ -9,6 +9,7 @@ from web_pages import Page
 
 from subsvms.correction._frames import FrameStyle
 from subsvms.correction._html import CELL_CHARACTERS, COLUMNS_SHOWN, ROWS_SHOWN, collect
+from subsvms.exceptions import format_percent
 
 NASTY = (
     "<script>alert(1)</script>", "<img src=x onerror='alert(1)'>", '"><b onmouseover="alert(1)">', "x" * 5000,
@@ -23,7 +24,9 @@ def test_it_says_what_was_found_shows_the_worst_rows_and_where_to_go_on(cancer, 
     n = int(corrected.flagged.sum())
     assert found["words"][0] == f"{n} of 569 labels look wrong and were corrected."
     assert found["words"][1].startswith(f"{n} were changed; about ")
-    assert re.fullmatch(r"Estimated share of wrong labels: .* %\)\.", found["words"][2])
+    assert re.fullmatch(r"Errors that depend on the class alone: .* %\)\.", found["words"][2])
+    share = format_percent(corrected.contradicted.mean())
+    assert found["words"][3].startswith(f"The votes contradict {share} of the labels: up to that share, ")
     rows = [int(row) for row in found["table"]["row"]]
     assert len(rows) == ROWS_SHOWN and corrected.flagged[rows].all()
     worst = np.sort(corrected.label_quality[corrected.flagged])[:ROWS_SHOWN]
@@ -32,6 +35,8 @@ def test_it_says_what_was_found_shows_the_worst_rows_and_where_to_go_on(cancer, 
     page = corrected._repr_html_()
     assert found["words"][0] in page and "<code>to_frame()</code> all rows, with reasons" in page
     assert collect(quick(X, attacked(y), action="weight"))["steps"][-1][0] == "sample_weight"
+    far = replace(corrected, noise=replace(corrected.noise, contradicted=0.5))
+    assert [code for code, _ in collect(far)["steps"]][-1] == "subsvms.audit.estimate_error_rate"
 
 
 def test_rows_have_the_names_of_the_index_even_if_they_repeat(corrected):

@@ -5,7 +5,7 @@ from numpy.testing import assert_array_equal
 from sklearn.linear_model import LogisticRegression
 
 from subsvms.correction._rule import Halt
-from subsvms.exceptions import InputError, LabelNoiseWarning, format_interval
+from subsvms.exceptions import InputError, LabelNoiseWarning, format_interval, format_percent
 
 
 @pytest.mark.parametrize("action", ["fix", "drop", "weight", "review"])
@@ -62,9 +62,11 @@ def test_printed_it_says_how_many_changes_are_expected_to_be_right(cancer, corre
     assert corrected == corrected and corrected != clean and hash(corrected)
     right = corrected.confidence[corrected.changed].sum()
     low, high = corrected.noise.error_rate_interval
-    assert "labels flagged" in repr(corrected) and "estimated error rate" in repr(corrected)
+    assert "labels flagged" in repr(corrected) and ", errors by class " in repr(corrected)
     assert f"{corrected.changed.sum()} changed, about {right:.0f} rightly" in repr(corrected)
-    assert f" % ({format_interval(low, high)}))" in repr(corrected)
+    both = f" % ({format_interval(low, high)}), contradicted by votes "
+    assert f"{both}{format_percent(corrected.contradicted.mean())})" in repr(corrected)
+    assert both in repr(corrected.noise)
     assert "rightly" not in repr(clean) and "rightly" not in repr(quick(X, given, rule="majority"))
     decided = np.where(corrected.changed, (1 - given).astype(object), None)
     settled = quietly(X, given, verified=decided)
@@ -78,7 +80,7 @@ def test_what_has_a_note_of_its_own_is_said_once():
     X, y = np.random.default_rng(0).random((200, 3)), np.tile([0, 1], 100)
     correction = quietly(X, y)
     assert set(correction.judgement.halt) == {Halt.UNEXPLAINED} and len(correction.notes) == 1
-    assert "error rate not known" in repr(correction)
+    assert "errors by class not known" in repr(correction)
 
 
 def test_notes_say_that_changes_were_held_back_without_a_warning(cancer, corrected):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from subsvms.correction._frames import name_rows
-from subsvms.correction._notes import ESTIMATED_BEFORE, format_done, format_verdict
-from subsvms.exceptions import format_rate
+from subsvms.correction._notes import AUDIT, ESTIMATE, ESTIMATED_BEFORE, format_done, format_verdict
+from subsvms.exceptions import format_others, format_rate, is_share_open
 
 ROWS_SHOWN, COLUMNS_SHOWN, NOTES_SHOWN = 10, 8, 5
 CELL_CHARACTERS = 60  # of a cell
@@ -56,7 +56,10 @@ def format_words(correction: Any) -> list[str]:
     if found.n_flagged or found.n_unseen is not None:
         words.append(format_done(found))
     rate = format_rate(noise.error_rate, *noise.error_rate_interval)
-    words.append(f"Estimated share of wrong labels: {rate}.")
+    words += [
+        f"Errors that depend on the class alone: {rate}.",
+        format_others(noise.contradicted, correction.judge),
+    ]
     if found.n_unseen is not None:
         words.append(ESTIMATED_BEFORE)
     for which, what in (
@@ -79,6 +82,8 @@ def list_steps(correction: Any) -> list[tuple[str, str]]:
     if correction.origin is not None:
         steps.append(("report('report.html')", "writes a page to pass on"))
         steps.append(("review()", "opens a page to decide row by row"))
+    if is_share_open(correction.noise.error_rate_interval, correction.noise.contradicted):
+        steps += [("subsvms.audit.run_audit", AUDIT), ("subsvms.audit.estimate_error_rate", ESTIMATE)]
     return steps
 
 

@@ -19,7 +19,7 @@ from scipy.stats import norm, rankdata
 
 from subsvms.correction._noise_curve import TOGETHER, Answers, Curve, integrate_curve
 from subsvms.correction._noise_mixture import Mixture, embed, integrate_kinds
-from subsvms.exceptions import format_rate
+from subsvms.exceptions import format_others, format_rate, format_rates
 
 CHANCE = 0.001  # that random labels pass for explained; the measured share is close to it
 UNSEEN = 0.5  # weight of a belief in noise that the rule does not know of
@@ -28,7 +28,10 @@ SMALLEST_CLASS = 5  # rows of a class; no share can be estimated from fewer
 
 @dataclass(frozen=True, eq=False)
 class NoiseEstimate:
-    """How often each class is given another label.
+    """How often each class is given another label, if errors depend on the class alone.
+
+    Errors of other kinds (near the border, in a region, by one person) look like classes that overlap:
+    `contradicted` says up to which share they cannot be excluded.
 
     Attributes
     ----------
@@ -40,7 +43,7 @@ class NoiseEstimate:
     shares : ndarray of shape (n_classes,)
         Shares of the true classes in the table.
     error_rate_interval : ndarray of shape (2,)
-        Of the share of all labels that are wrong.
+        Of the share of all labels that are wrong, by errors that depend on the class alone.
     evidence : ndarray of shape (n_classes,)
         Standard deviations by which the votes predict the labels better than chance.
     curve, mixture : Curve or Mixture or None
@@ -49,6 +52,9 @@ class NoiseEstimate:
         What the given labels alone say, if people verified some.
     heard : ndarray of bool of shape (n_classes,) or None
         Labels that people looked at, in `SMALLEST_CLASS` rows or more.
+    contradicted : float or None
+        Share of the labels for which fewer SVMs vote than for another class, among those that were judged;
+        for another judge, those that it finds less probable.
 
     Examples
     --------
@@ -59,9 +65,10 @@ class NoiseEstimate:
     >>> X = rng.normal(0.3 + 0.4 * (clean == "dog")[:, None], 0.12, (600, 4))
     >>> y = np.where(np.arange(600) < 60, "dog", clean)  # a fifth of the cats
     >>> print(correct_labels(X, y, random_state=0).noise)
-    Wrong labels, estimated: 9.7 % (7.6 to 12 %)
+    Errors that depend on the class alone: 9.7 % (7.6 to 12 %)
       of true 'cat': 19 % (15 to 24 %)
       of true 'dog': < 0.1 % (0 to < 0.1 %)
+    The votes contradict 10 % of the labels: up to that share, errors of other kinds ... can tell.
     """
 
     classes: np.ndarray
@@ -74,6 +81,7 @@ class NoiseEstimate:
     mixture: Mixture | None = None
     before: "NoiseEstimate | None" = None
     heard: np.ndarray | None = None
+    contradicted: float | None = None
 
     def expect(self, values: np.ndarray) -> np.ndarray:
         """Return q, the probability of each true class whatever label is given, from mean values."""
@@ -130,11 +138,15 @@ class NoiseEstimate:
         """Whether the votes predict the given labels better than chance."""
         return bool(self.evidence.max() >= evidence_needed(len(self.classes)))
 
+    def __repr__(self) -> str:
+        return f"NoiseEstimate({format_rates(self.error_rate, self.error_rate_interval, self.contradicted)})"
+
     def __str__(self) -> str:
-        lines = [f"Wrong labels, estimated: {format_rate(self.error_rate, *self.error_rate_interval)}"]
+        rate = format_rate(self.error_rate, *self.error_rate_interval)
+        lines = [f"Errors that depend on the class alone: {rate}"]
         for name, rate, limits in zip(self.classes, self.rates, self.rate_interval, strict=True):
             lines.append(f"  of true {str(name)!r}: {format_rate(rate, *limits)}")
-        return "\n".join(lines)
+        return "\n".join([*lines, format_others(self.contradicted)])
 
 
 def estimate_noise(

@@ -67,6 +67,9 @@ CONTRADICTED = (
     "with the wrong ones, and nothing in the table can show it: look at some of these rows before you use "
     "the result."
 )
+# What people can be asked where only answers tell: the steps of terminal, report and notebook.
+AUDIT = "to check about fifty labels, and to change others with a guarantee"
+ESTIMATE = "to learn from answers about random labels how many are wrong"
 ESTIMATED_BEFORE = "This estimate is from before the audit; the claim of the audit rests on the answers."
 DISTRUSTED = ("contradicted", "unchecked")  # kinds of notes that say not to use a result as it is
 REVERSED = (

@@ -18,7 +18,7 @@ from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._notes import NOTED, Case, Found, format_held_back, format_keeper, format_reason
 from subsvms.correction._rule import Halt
 from subsvms.correction._verdicts import Verdicts
-from subsvms.exceptions import InputError, format_rate
+from subsvms.exceptions import InputError, format_rates
 
 FEWEST_LISTED = 50  # with fewer flagged or held back, the most doubtful of the others are suspicious, too
 
@@ -38,7 +38,7 @@ class Correction(Verdicts):
         Out-of-bag votes; for rows without a label, the votes of all SVMs. For another judge its
         probabilities: as shares of the votes of one voter.
     noise : NoiseEstimate
-        How often each class is given another label.
+        How often each class is given another label, and what share of the labels the votes contradict.
     withstands : ndarray of int of shape (n_rows,) or None
         Number of changed labels that the winner of the vote on this row certainly survives; None, and not
         in the frame, for judges other than SVMs, about which nothing is proved.
@@ -97,10 +97,11 @@ class Correction(Verdicts):
         if found.n_changed and not self._is_plain_vote and self.audit is None:
             sure = np.where(self.decided, 1.0, self.confidence)  # people are taken to be right
             right = f", about {sure[self.changed].sum():.0f} rightly"
-        rate = format_rate(self.noise.error_rate, *self.noise.error_rate_interval)
+        noise = self.noise
+        rates = format_rates(noise.error_rate, noise.error_rate_interval, noise.contradicted)
         counted = f"{found.n_flagged} of {found.n_labels} labels flagged, {found.n_changed} changed{right}"
         before = "" if self.audit is None else " before the audit"
-        return f"Correction({counted}, estimated error rate {rate}{before})"
+        return f"Correction({counted}, {rates}{before})"
 
     @property
     def _found(self):

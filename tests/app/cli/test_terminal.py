@@ -10,6 +10,7 @@ from subsvms.app.runs.summary import Told, Written
 
 def test_a_summary_shows_names_as_they_are_and_cuts_long_tables():
     line = {"name": "[u]no", "rows": 1000, "estimated_wrong": 5, "flagged": 4, "changed": 3}
+    line["contradicted"] = 77
     value = {"value": "ann", "rows": 9, "flagged": 1, "share": 0.1, "low": 0.0, "high": 0.5}
     listed = SimpleNamespace(
         groups=[{"column": "[red]who", "lines": [value] * 13, "more": 2}],
@@ -26,7 +27,7 @@ def test_a_summary_shows_names_as_they_are_and_cuts_long_tables():
     terminal.show_summary(summary, console)
     shown = console.file.getvalue().replace("\xa0", " ")
     for words in (
-        "[b]loans.csv: 14,000 rows. 14 labels look wrong.", "[i]default", "[u]no", "about 5", "1,000",
+        "[b]loans.csv: 14,000 rows. 14 labels look wrong.", "[i]default", "[u]no", "about 5", "1,000", "77",
         "not known",
         "and 2 more, in the report", "Flagged by [red]who", "10 % (0 to 50 %)",
         "and 3 more, in the report", "Note: Look :smile:", "Written to x:", "x" * 200, "[b]SVMs[/b]",

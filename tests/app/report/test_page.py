@@ -177,7 +177,7 @@ READS = {  # what differs in a summary, words that the page says, and others tha
     ),
     "one rate": (
         {"classes": [NO | {"name": name} for name in "abc"]},
-        ["The estimate is the same for each class: 1.0 % of its rows (0 to 2.0 %)."], ["True class"],
+        ["the estimate is the same for each class: 1.0 % of its rows (0 to 2.0 %)."], ["True class"],
     ),
     "several rates": ({"classes": [NO, YES | {"rate": 0.012}, NO]}, ["True class"], ["is the same for each"]),
     "not explained": (
@@ -251,12 +251,12 @@ def test_before_and_after_add_up():
     table = html[html.index("<table data-sortable>") : html.index("</table>")]
     heads = [re.sub(r"\s+", " ", head) for head in re.findall(r"<th scope=\"col\"[^>]*>([^<]+)<", table)]
     assert heads == [
-        "Class", "Labels given", "Wrong, estimated", "Flagged", "Changed from it", "Changed to it",
-        "Filled in", "After",
+        "Class", "Labels given", "Wrong, estimated", "Contradicted", "Flagged", "Changed from it",
+        "Changed to it", "Filled in", "After",
     ]  # fmt: skip
     cells = re.findall(r'data-v="([^"]*)">([^<]+)<', table)[: len(heads) - 1]
-    assert [cell for _, cell in cells] == ["250", "24", "9", "−8", "+7", "+2", "251"]
-    assert [key for key, _ in cells] == ["250", "24", "9", "8", "7", "2", "251"]
+    assert [cell for _, cell in cells] == ["250", "24", "31", "9", "−8", "+7", "+2", "251"]
+    assert [key for key, _ in cells] == ["250", "24", "31", "9", "8", "7", "2", "251"]
 
 
 def test_a_sample_is_called_a_sample(charts):

@@ -47,7 +47,7 @@ def test_one_command_leaves_a_folder_with_fewer_wrong_labels(finished):
     assert corrected == original
     assert np.sum(labels != finished.clean) < np.sum(given != finished.clean) / 3
     output = " ".join(finished.output.split())
-    for words in ("500 rows", "estimated to be wrong", "corrected.csv", "report.html", "'id' never repeats"):
+    for words in ("500 rows", "The votes contradict", "corrected.csv", "report.html", "'id' never repeats"):
         assert words in output
     page, found = plain_text((folder / "report.html").read_text()), read_found(folder)
     interval = format_interval(*found["error_rate_interval"])

@@ -80,8 +80,9 @@ def test_a_summary_is_plain_and_its_values_are_cut_short(run):
 FLAT = """
     title label version finished features columns_used columns sample rule action ensemble parameters digest
     versions seconds rows labelled missing filled flagged changed dropped verified held_back audited kept_by
-    explained error_rate error_rate_interval noise_matrix expected_precision classes moves groups worst
-    n_worst n_labels expected_wrong certified notes remarks standing words listing next folder model files
+    explained error_rate error_rate_interval noise_matrix expected_precision contradicted_share classes
+    moves groups worst n_worst n_labels expected_wrong certified notes remarks standing words listing next
+    folder model files
 """
 
 
@@ -164,7 +165,9 @@ def test_a_rate_is_not_named_beside_a_wide_interval(run):
     )  # fmt: skip
     summary = summarise(replace(run, correction=replace(run.correction, noise=noise)), [], 0)
     assert summary.noise.error_rate is None and summary.noise.error_rate_interval == [0.0, 0.5]
-    assert "is not known: anything from 0 to 50 % would fit" in summary.told.words[0]
+    assert summary.told.words[0].endswith(" labels: not known (0 to 50 %).")
+    assert summary.noise.contradicted_share == run.correction.contradicted.mean()
+    assert summary.told.words[1].startswith("The votes contradict ")
     first, second = summary.listed.classes
     assert first["rate"] is not None and second["rate"] is None
     assert first["estimated_wrong"] is None and second["estimated_wrong"] is not None  # each from the other
@@ -177,11 +180,16 @@ def test_a_rate_is_not_named_beside_a_wide_interval(run):
 )
 def test_many_wrong_labels_of_which_few_are_flagged_lead_to_an_audit(run, expected, flagged, worth):
     summary = change(summarise(run, [], 1, **WRITTEN), expected_wrong=expected, flagged=flagged)
-    audit = (
-        "The rule changes few of them. To check about fifty labels, and to change others with a guarantee: "
-        "subsvms audit 'my loans.subsvms'"
+    summary = change(summary, error_rate_interval=[0.0, 0.05], contradicted_share=0.09)
+    asked = (
+        "To check about fifty labels, and to change others with a guarantee: subsvms audit 'my loans.subsvms'"
     )
-    assert (audit in list_steps(summary)) is worth
+    assert (f"The rule changes few of them. {asked}" in list_steps(summary)) is worth
+    far = list_steps(change(summary, contradicted_share=0.11))
+    assert f"The table alone cannot show how many labels are wrong. {asked}" in far
+    assert any(step.endswith(": subsvms audit 'my loans.subsvms' --estimate 50") for step in far)
+    assert any("--estimate" in step for step in list_steps(change(summary, error_rate_interval=[0.0, 0.2])))
+    assert not any("--estimate" in step for step in list_steps(summary))
 
 
 def test_a_result_that_a_note_warns_of_is_not_recommended(run):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from subsvms import SubSVMClassifier, correct_labels
-from subsvms.app.runs.tally import MISSING, count_groups, group_noise, learn_grouping
+from subsvms.app.runs.tally import MISSING, Tally, count_groups, group_noise, learn_grouping
 from subsvms.app.tables.table import read_table
 
 ENSEMBLE = SubSVMClassifier(n_estimators=100, random_state=0)
@@ -41,8 +41,11 @@ def test_rows_without_a_label_are_not_counted():
     X = rng.normal(y[:, None], 0.2, (200, 3))
     y[:10] = np.nan
     everyone = np.full(200, "all", dtype=object)
-    groups = group_noise(count_groups(everyone, correct_labels(X, y, estimator=ENSEMBLE)))
+    correction = correct_labels(X, y, estimator=ENSEMBLE)
+    groups = group_noise(count_groups(everyone, correction))
     assert groups[0].n_rows == 190
+    tally = Tally.of(correction)
+    assert tally.judged == 190 and sum(tally.contradicted) == correction.contradicted[10:].sum()
 
 
 def test_dates_and_many_numbers_are_cut_into_groups(tmp_path):

@@ -14,7 +14,7 @@ from sklearn.preprocessing import minmax_scale
 from subsvms.adversaries import directed_flips
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.correction._result import Correction
-from subsvms.exceptions import InputError, LabelNoiseWarning, format_percent, format_rate
+from subsvms.exceptions import InputError, LabelNoiseWarning, format_others, format_percent, format_rate
 
 SHOWN = 3  # values of a row
 COMPILING = 5.0  # seconds; only a run that compiles takes that long
@@ -81,8 +81,8 @@ def show_demo(demo: Demo) -> None:
     console.print(
         f"{np.sum(correction.given != clean)} of {len(clean)} labels were made wrong. {model.n_estimators} "
         f"SVMs, each trained on {model.subsets_.shape[1]} rows, voted on the rows they had not seen, in "
-        f"{demo.seconds:.1f} s{compiling}. Wrong labels, estimated from these votes: "
-        f"{format_rate(noise.error_rate, *noise.error_rate_interval)}."
+        f"{demo.seconds:.1f} s{compiling}. Errors that depend on the class alone: "
+        f"{format_rate(noise.error_rate, *noise.error_rate_interval)}. {format_others(noise.contradicted)}"
     )
     table = Table("labels that are right", title="scikit-learn's breast cancer data")
     for column in ("rows", "as given", "after correction"):

@@ -104,11 +104,11 @@ def make_class_table(classes: list[dict[str, Any]], label: str) -> Table:
         (
             line["name"][:40], f"{line['rows']:,}",
             UNKNOWN if line["estimated_wrong"] is None else f"about {line['estimated_wrong']:,}",
-            f"{line['flagged']:,}", f"{line['changed']:,}",
+            f"{line['contradicted']:,}", f"{line['flagged']:,}", f"{line['changed']:,}",
         )
         for line in classes
     ]  # fmt: skip
-    heads = (label, "rows", "estimated wrong", "flagged", "changed")
+    heads = (label, "rows", "estimated wrong", "contradicted", "flagged", "changed")
     return make_table("Given labels by class", heads, lines)
 
 

@@ -18,7 +18,7 @@ from subsvms.exceptions import CHARACTERS_SHOWN, cut, format_percent, is_rate_kn
 ROWS_SHOWN = 50  # in full, with all they are compared with
 GROUPS_SHOWN = 50  # of one column
 COLUMNS_SHOWN = 40  # of a row
-COUNTED = ("flagged", "changed", "left_out", "changed_to", "filled")  # of a `Tally`, by class
+COUNTED = ("contradicted", "flagged", "changed", "left_out", "changed_to", "filled")  # of a `Tally`, by class
 TEXT_SHOWN = 5000  # characters of a value of a row to look at: long texts are there to be read
 
 

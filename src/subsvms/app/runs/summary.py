@@ -18,9 +18,19 @@ from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.table import FRAME
 from subsvms.correction import _notes as words_of
 from subsvms.correction._rule import Halt
-from subsvms.exceptions import Note, Sentence, cut, format_interval, format_percent
+from subsvms.exceptions import (
+    UNKNOWN,
+    Note,
+    Sentence,
+    cut,
+    format_interval,
+    format_others,
+    format_percent,
+    is_share_open,
+)
 
 UNSEEN = 0.001  # an error rate below this is shown as none
+FEW_CHANGED = "The rule changes few of them."
 MANY_WRONG = 10  # labels that are expected to be wrong, and few of them flagged: then an audit helps most
 RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 
@@ -76,11 +86,14 @@ class Estimated:
     """How many labels are wrong, as far as it is known."""
 
     explained: bool  # whether the columns explain the labels. If not, the noise cannot be estimated.
-    error_rate: float | None  # estimated share of wrong labels; None if its interval is too wide to name one
+    # estimated share of wrong labels, by errors that depend on the class alone; None if its interval is too
+    # wide to name one
+    error_rate: float | None
     error_rate_interval: list[float]  # its lower and upper end
     noise_matrix: list[list[float]]  # P(given class | true class), a line for each true class
     # share of the flagged rows for which the suggestion is expected to be right; None without an estimate
     expected_precision: float | None
+    contradicted_share: float | None  # of the labels: up to it, errors of other kinds cannot be excluded
 
 
 @dataclass(frozen=True)
@@ -199,6 +212,7 @@ def describe_noise(run: Run) -> Estimated:
         explained=noise.explained, error_rate=describe.name_rate(noise.error_rate, interval),
         error_rate_interval=interval.tolist(), noise_matrix=noise.matrix.tolist(),
         expected_precision=None if unknown else tally.confidence / UNIT / tally.n_flagged,
+        contradicted_share=sum(tally.contradicted) / tally.judged if tally.judged else None,
     )  # fmt: skip
 
 
@@ -219,34 +233,25 @@ def get_version(package: str) -> str:
         return "unknown"
 
 
-def format_noise(noise: Estimated, label: str, n_labels: int) -> str:
-    """Return in a sentence how many of so many labels are wrong."""
-    low, high = noise.error_rate_interval
+def format_noise(noise: Estimated, label: str, n_labels: int) -> list[str]:
+    """Return in sentences how many of so many labels are wrong: by the class alone, and otherwise."""
     if not noise.explained:
-        return (
+        return [
             f"The columns do not explain the labels of {label!r}, so how many of the {n_labels:,} labels are "
             "wrong cannot be estimated."
-        )
-    if noise.error_rate is None:
-        return (
-            f"How many of the {n_labels:,} labels are wrong is not known: anything from "
-            f"{format_interval(low, high)} would fit the votes."
-        )
-    if noise.error_rate < UNSEEN:
-        return (
-            f"No noise was detected in the {n_labels:,} labels; up to {format_percent(max(high, UNSEEN))} of "
-            "them could still be wrong, or more if wrong labels depend on a column that is used."
-        )
-    rate = format_percent(noise.error_rate)
-    return (
-        f"About {rate} of the {n_labels:,} labels are estimated to be wrong ({format_interval(low, high)})."
-    )
+        ]
+    rate = UNKNOWN if noise.error_rate is None else f"about {format_percent(noise.error_rate)}"
+    if noise.error_rate is not None and noise.error_rate < UNSEEN:
+        rate = "none found"
+    by_class = f"Errors that depend on the class alone, among {n_labels:,} labels: {rate}"
+    interval = format_interval(*noise.error_rate_interval)
+    return [f"{by_class} ({interval}).", format_others(noise.contradicted_share)]
 
 
 def format_result(about: About, counted: Counted, noise: Estimated, listing: str, *, dry: bool) -> list[str]:
     """Return the result in sentences."""
     rows, flagged = f"{counted.rows:,}", counted.flagged
-    words = [format_noise(noise, about.label, counted.labelled)]
+    words = format_noise(noise, about.label, counted.labelled)
     if counted.audited is not None and noise.explained and noise.error_rate is not None:
         words.append(words_of.ESTIMATED_BEFORE)
     found = words_of.Found(
@@ -299,8 +304,9 @@ def list_steps(summary: Summary) -> list[str]:
         return [f"Nothing was written; finding the wrong labels took {spent:.1f} seconds."]
     (corrected, _), (listed, _) = files[:2]
     review, audit = (write_command(name, folder) for name in ("review", "audit"))
+    estimate = write_command("audit", folder, estimate=50)
     weights = f"the column sample_weight of {corrected}"
-    at_hand = Handles("report.html", listed, review, corrected, summary.about.title, weights, audit)
+    at_hand = Handles("report.html", listed, review, corrected, summary.about.title, weights, audit, estimate)
     return format_next_steps(summary, at_hand)
 
 
@@ -313,7 +319,8 @@ class Handles(NamedTuple):
     table: str
     given: str
     weights: str
-    audit: str = ""  # none in a program
+    audit: str
+    estimate: str
 
 
 def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
@@ -330,11 +337,13 @@ def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
             wrong = f"expected wrong: about {sum(doubts):.0f}"
             steps.append(f"Worth a look: {which} in {at_hand.listed}; {wrong}.")
         steps.append(f"To decide on the listed labels one by one: {at_hand.review}")
-        if at_hand.audit and listed.expected_wrong >= max(MANY_WRONG, 2 * counted.flagged):
-            steps.append(
-                "The rule changes few of them. To check about fifty labels, and to change others with a "
-                f"guarantee: {at_hand.audit}"
-            )
+        few = listed.expected_wrong >= max(MANY_WRONG, 2 * counted.flagged)
+        unknown = is_share_open(summary.noise.error_rate_interval, summary.noise.contradicted_share)
+        if few or unknown:
+            why = "The table alone cannot show how many labels are wrong." if unknown else FEW_CHANGED
+            steps.append(f"{why} {words_of.AUDIT.capitalize()}: {at_hand.audit}")
+        if unknown:
+            steps.append(f"{words_of.ESTIMATE.capitalize()}: {at_hand.estimate}")
     if notes:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
     if changed and words_of.is_distrusted(notes):

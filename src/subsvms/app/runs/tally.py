@@ -37,7 +37,10 @@ class Tally:
     # rows for which another label is more probable, but the given one was kept, by the name of the `Halt`
     kept_by: dict[str, int]
     spared: dict[str, int]  # changes that failed a test, or could not be tested, by the name of their `Halt`
-    given: list[int]  # rows with a label, flagged rows, changed labels and rows left out, by given class
+    judged: int  # labels about which at least one SVM could vote
+    # rows with a label, contradicted by the votes, flagged, changed and left out, by given class
+    given: list[int]
+    contradicted: list[int]
     flagged: list[int]
     changed: list[int]
     left_out: list[int]
@@ -64,6 +67,10 @@ class Tally:
             kept_by={Halt(halt).name: count for halt, count in sorted(halts.items())},
             spared={halt.name: int(np.sum(correction.judgement.halt == halt)) for halt in SPARED},
             given=np.bincount(correction.given[known], minlength=k).tolist(),
+            judged=int(correction.judged.sum()),
+            contradicted=np.bincount(
+                correction.given[correction.judged & correction.contradicted], minlength=k
+            ).tolist(),
             flagged=np.bincount(own, minlength=k).tolist(),
             changed=np.bincount(correction.given[correction.changed], minlength=k).tolist(),
             left_out=np.bincount(correction.given[~correction.kept & known], minlength=k).tolist(),
