@@ -36,15 +36,17 @@ CENSUS = {  # attributes of a1a: first and last column
 MADE = {  # rows, classes, distance, clusters of a class
     "made: 5": (1500, 5, 1.5, 1), "made: 3": (1000, 3, 1.0, 2), "made: 8": (2000, 8, 2.0, 1),
     "made: 4": (600, 4, 0.7, 1), "made: 3, large": (4000, 3, 2.0, 1), "made: 6": (1200, 6, 1.0, 1),
-    "made: 10": (3000, 10, 1.5, 1), "made: 3, tight": (400, 3, 0.5, 1),
+    "made: 10": (3000, 10, 1.5, 1), "made: 3, tight": (400, 3, 0.5, 1), "made: 30": (3000, 30, 3.0, 1),
+    "made: 100": (5000, 100, 4.0, 1),
 }  # fmt: skip
 MUSHROOMS = (2, 4, 8, 11, 13, 19, 20)  # attributes, by their number
 FEWEST = 20  # rows of a class; smaller classes are left out
 CASES = (
-    ("clean", 0.0), ("uniform", 0.05), ("uniform", 0.1), ("uniform", 0.2), ("uniform", 0.4),
-    ("class-conditional", 0.1), ("class-conditional", 0.2), ("boundary", 0.1), ("region", 0.1),
-    ("surest", 0.05), ("one class, to one", 0.4), ("one class, to all", 0.4), ("two rates", 0.3),
+    ("clean", 0.0), ("uniform", 0.1), ("uniform", 0.2), ("uniform", 0.4), ("class-conditional", 0.2),
+    ("pair", 0.4), ("two pairs", 0.3), ("near pair", 0.3), ("one class, to all", 0.4), ("two rates", 0.3),
+    ("blurred", 0.4),
 )  # fmt: skip
+PAIRS = ("pair", "two pairs", "near pair")
 HARM = 0.002
 
 
@@ -100,11 +102,40 @@ def corrupt(attack, rate, X, clean, seed):
         return clean
     if attack == "two rates":
         return np.where(rng.random(len(clean)) < np.where(clean % 2 == 0, rate, rate / 6), other, clean)
+    if attack == "blurred":  # with this probability the label is drawn by how near the classes' centres are
+        distance = measure_distances(X, clean)
+        look = np.bincount(clean) * np.exp(-distance / (2.0 * np.median(distance.min(axis=1))))
+        guess = (rng.random(len(clean))[:, None] * look.sum(axis=1, keepdims=True) > look.cumsum(axis=1)).sum(
+            axis=1
+        )
+        return np.where(rng.random(len(clean)) < rate, guess.clip(max=n_classes - 1), clean)
+    if attack in PAIRS:
+        given = clean.copy()
+        for source, target in choose_pairs(attack, X, clean, rng):
+            given[(clean == source) & (rng.random(len(clean)) < rate)] = target
+        return given
     if attack.startswith("one class"):
-        largest = np.bincount(clean).argmax()
-        hit = (clean == largest) & (rng.random(len(clean)) < rate)
-        return np.where(hit, (largest + 1) % n_classes if attack.endswith("one") else other, clean)
+        hit = (clean == np.bincount(clean).argmax()) & (rng.random(len(clean)) < rate)
+        return np.where(hit, other, clean)
     return adversaries.attack(attack, X, clean, error_rate=rate, random_state=seed).labels
+
+
+def choose_pairs(attack, X, clean, rng):
+    """Return pairs of classes: labels of the first are given as the second."""
+    classes = rng.permutation(clean.max() + 1)
+    if attack == "near pair":
+        distance = measure_distances(X, clean)
+        centres = np.array([distance[clean == c].mean(axis=0) for c in range(len(classes))])
+        np.fill_diagonal(centres, np.inf)
+        return [np.unravel_index(centres.argmin(), centres.shape)]
+    return [classes[:2]] if attack == "pair" or len(classes) < 4 else [classes[:2], classes[2:4]]
+
+
+def measure_distances(X, clean):
+    """Return the squared distance of each row to the centre of each class, columns brought to one scale."""
+    Z = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
+    centres = np.array([Z[clean == c].mean(axis=0) for c in range(clean.max() + 1)])
+    return ((Z[:, None] - centres) ** 2).sum(axis=2)
 
 
 def list_tables(folder):

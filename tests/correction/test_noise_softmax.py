@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import gammaln, softmax
-from several_votes import EVENLY, N_CLASSES, NEXT, make_votes
+from scipy.special import softmax
+from several_votes import N_CLASSES, NEXT, make_votes
 
 from subsvms.correction import _noise_softmax
 from subsvms.correction._noise_curve import FEW, Answers
+from subsvms.correction._noise_kinds import Kind
 from subsvms.correction._noise_mixture import find_way
-from subsvms.correction._noise_softmax import Kind, Softmax, compute_posterior, explain, find_floor, lift
+from subsvms.correction._noise_softmax import Softmax, compute_posterior, explain, find_floor, lift
 
 
 def test_votes_lift_a_class_by_what_is_allowed_and_without_bounds_as_a_softmax(seed, monkeypatch):
@@ -29,24 +30,12 @@ def test_the_derivative_of_the_lift_is_that_of_its_logarithm(seed):
     assert_allclose(lift(behind, slopes, 0.01)[1], np.log(after / before) / (2 * step), atol=1e-5)
 
 
-def test_the_bound_of_known_classes_is_the_exact_evidence(seed):
-    """Where the votes leave no doubt, counts are known: their Dirichlet-multinomial evidence is exact."""
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(0, 40, (3, 3)) + 100 * np.eye(3)
-    kind = Kind(np.arange(3), (1.0 - np.eye(3)) / 2.0)
-    noise = _noise_softmax.weigh_noise(counts, kind)
-    bound = np.sum(counts * noise.log_matrix) - noise.divergence
-    wrong, right = counts.sum(axis=1) - np.diag(counts), np.diag(counts)
-    exact = np.sum(gammaln(1 + wrong) + gammaln(4 + right) - gammaln(5 + wrong + right) + np.log(4.0))
-    assert bound == pytest.approx(exact - np.log(2.0) * wrong.sum(), rel=1e-9)
-
-
 def test_the_way_of_most_gain_is_looked_at(seed):
     values, given, _ = make_votes(seed, [0.0, 0.0, 0.3, 0.0], NEXT)
-    none = Kind(np.full(N_CLASSES, -1), EVENLY)
-    order = np.argsort(given, kind="stable")
-    softmax_fitted = explain(values[order], given[order], 8.0, none).softmax
-    assert find_way(softmax_fitted.shares(values), given).pair == (2, 3)
+    none = explain(values, given, 8.0, Kind(np.full(N_CLASSES, -1)))
+    q = none.softmax.shares(values)
+    assert find_way(q, none.matrix, given, []) == (2, 3)
+    assert find_way(q, none.matrix, given, [(2, 3)]) != (2, 3)
 
 
 def test_what_answers_add_is_the_derivative_of_their_log_probability(seed):
@@ -65,9 +54,11 @@ def test_what_answers_add_is_the_derivative_of_their_log_probability(seed):
         return total
 
     logs = np.vstack([point, np.log(matrix)])
-    found = _noise_softmax.add_answers(
-        answers, point, floor, _noise_softmax.Noise(np.log(matrix), 0.0, np.ones((3, 2)), matrix)
+    kind = Kind(np.arange(3))
+    noise = kind.begin(kind.look(values, answers.given), np.eye(3)[answers.verified])._replace(
+        expected=matrix
     )
+    found = _noise_softmax.add_answers(answers, point, floor, kind, noise)
     assert found.fit == pytest.approx(log_probability(logs))
     for place in np.ndindex(5, 3):
         step = np.zeros((5, 3))
@@ -79,9 +70,7 @@ def test_what_answers_add_is_the_derivative_of_their_log_probability(seed):
 def test_with_an_answer_about_every_row_rates_are_counted(seed, monkeypatch):
     monkeypatch.setattr("subsvms.correction._noise_softmax.SLIP", 1e-9)
     values, given, true = make_votes(seed, [0.4, 0.0, 0.1, 0.2], n=300, width=0.5)
-    order = np.argsort(given, kind="stable")
-    values, given, true = values[order], given[order], true[order]
-    kind = Kind(np.arange(N_CLASSES), EVENLY)
+    kind = Kind(np.arange(N_CLASSES))
     matrix = explain(values, given, 8.0, kind, Answers(values, given, true)).matrix
     wrong, n_rows = (np.bincount(true[part], minlength=N_CLASSES) for part in (given != true, slice(None)))
     assert_allclose(1.0 - np.diag(matrix), (1.0 + wrong) / (1.0 + FEW + n_rows), atol=1e-6)

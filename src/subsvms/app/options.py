@@ -100,9 +100,9 @@ class TableOptions(Checked):
     max_error_rate: float | None = option(
         None, "Change at most this share of the labels, the surest first.", group=RULE, low=0, high=1
     )
-    min_confidence: float = option(
-        0.5, "Change a label only if another is more probable than this, from 0 to 1.", group=RULE, low=0,
-        high=1,
+    min_confidence: float | None = option(
+        None, "Change a label only if another is more probable than this, from 0 to 1; by default, if it is "
+        "the most probable.", group=RULE, low=0, high=1,
     )  # fmt: skip
     n_estimators: int | None = option(
         None,

@@ -50,8 +50,8 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     scale : bool, default=True
         Whether columns are brought to one scale before SVMs are chosen. An `estimator` gets X as it is.
     rule : {"posterior", "majority"}, default="posterior"
-        "posterior" changes a label if the probability of another class exceeds `min_confidence`. "majority"
-        is the paper's rule, the plain vote: for labels that are known to be wrong near the border between
+        "posterior" changes a label if another is more probable (see `min_confidence`). "majority" is the
+        paper's rule, the plain vote: for labels that are known to be wrong near the border between
         well-separated classes, together with `max_error_rate`. On clean labels it does harm.
     action : {"fix", "drop", "weight", "review"}, default="fix"
         What happens to a label that is thought wrong: it is replaced; its row is dropped by `fit_resample`;
@@ -59,9 +59,9 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         it is only flagged.
     max_error_rate : float, default=None
         At most this share of the labels is changed, surest first; the paper's known bound rho * beta.
-    min_confidence : float, default=0.5
-        A label is changed if another is more probable than this, and more probable than the label. With the
-        rule "majority" a value above 0.5 asks for that share of the votes.
+    min_confidence : float, default=None
+        A label is changed if another is the most probable one, and if a number is given, if it is more
+        probable than that. With the rule "majority" a value above 0.5 asks for that share of the votes.
     n_witnesses : int, default=3
         Rows to list for each flagged row: this many of the nearest unsuspicious rows with the suggested
         label, and as many with the given one; 0 for none. Only the 2000 most doubtful rows get witnesses.
@@ -108,7 +108,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         "scale": ["boolean"], "rule": [StrOptions({"posterior", "majority"})],
         "action": [StrOptions({"fix", "drop", "weight", "review"})],
         "max_error_rate": [Interval(Real, 0, 1, closed="both"), None],
-        "min_confidence": [Interval(Real, 0, 1, closed="both")],
+        "min_confidence": [None, Interval(Real, 0, 1, closed="both")],
         "n_witnesses": [Interval(Integral, 0, None, closed="left")],
         "level": [Interval(Real, 0, 1, closed="neither")],
         **{name: SubSVMClassifier._parameter_constraints[name] for name in ("n_jobs", "device")},
@@ -118,7 +118,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
     @renamed(certainty="level")
     def __init__(
         self, estimator=None, *, scale=True, rule="posterior", action="fix", max_error_rate=None,
-        min_confidence=0.5, n_witnesses=3, level=CERTIFICATE_LEVEL, n_jobs=None, device="cpu",
+        min_confidence=None, n_witnesses=3, level=CERTIFICATE_LEVEL, n_jobs=None, device="cpu",
         random_state=None, verbose=0,
     ):  # fmt: skip
         self.estimator = estimator
@@ -271,7 +271,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
 @renamed(certainty="level")
 def correct_labels(
     X: Any, y: Any, *, estimator: Any = None, scale: bool = True, rule: str = "posterior",
-    action: str = "fix", max_error_rate: float | None = None, min_confidence: float = 0.5,
+    action: str = "fix", max_error_rate: float | None = None, min_confidence: float | None = None,
     verified: Any = None, n_witnesses: int = 3, level: float = CERTIFICATE_LEVEL, n_jobs: int | None = None,
     device: str = "cpu", random_state: Any = None, verbose: int = 0,
 ) -> Correction:  # fmt: skip

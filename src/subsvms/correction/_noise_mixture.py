@@ -1,14 +1,16 @@
-"""The noise of three or more classes, averaged over kinds of noise.
+"""The noise of three or more classes, averaged over kinds of noise (`_noise_kinds`).
 
-These kinds are considered, all equally likely beforehand:
+These kinds are considered, with how likely each is beforehand beside the others:
 
-- none;
-- *shared*: labels of all classes are wrong at one rate, and every other class is equally likely;
-- *own*: each class has its own rate, and every other class is equally likely;
-- *directed*: one rate, but the wrong labels of each class prefer some of the others;
-- *one way*: some labels of one class are given as one other class, and no other label is wrong. Overlap of
-  two classes looks like this, too, so it is considered only where both are apart: the rows that they win are
-  on average `SURE_ENOUGH` of their class.
+- none, 4: most labels of most tables are right, and a small table does not say much;
+- *own*, 1: each class has its own rate, and every other class is equally likely;
+- *shared*, 1/4: as own, with one rate for all classes;
+- *blur*, 1 in all: people err where rows are hard;
+- *ways*, 1: labels of some classes are given as some others; and ways beside a shared rate, 1.
+
+Overlap of two classes looks like a way, too, so ways are considered only between classes that are apart: the
+rows that they win are on average `SURE` of their class. They are found one by one, as long as the evidence
+rises, and tested at the end: a second way makes the first look like overlap until it is in the model.
 
 Each kind, with each of `SLOPES`, is an explanation of the labels (`_noise_softmax`). Whatever is asked is
 averaged over the explanations, each weighed by its evidence.
@@ -21,10 +23,14 @@ import numpy as np
 from scipy.special import betainc
 
 from subsvms.correction._noise_curve import LEVEL, Answers, widen
-from subsvms.correction._noise_softmax import LIFT, Explanation, Kind, Softmax, compute_posterior, explain
+from subsvms.correction._noise_kinds import IMPOSSIBLE, Blur, Kind
+from subsvms.correction._noise_softmax import LIFT, Explanation, Softmax, explain
 
 SLOPES = (4.0, 8.0, 16.0)  # of the softmax
-SURE_ENOUGH = 0.85  # below, overlapping classes pass for noise: see benchmarks/several.py
+BLURS = (1.0, 2.0, 4.0)  # slopes of a blurred look: from hardly more than the shares to the flattest softmax
+NONE, SHARED = 4.0, 0.25  # how likely these kinds are, beside each of the others
+SURE = 0.80  # below, overlapping classes pass for noise: see benchmarks/several.py
+MOST_WAYS = 8  # a bound on the time; more were not seen
 LARGEST_TABLE, FEWEST_FITTED = 100_000, 10  # values that are fitted, or so many rows for each class
 NEGLIGIBLE_EXPLANATION = 1e-3  # probability of an explanation that is left out
 
@@ -47,9 +53,7 @@ class Mixture:
 
     def judge(self, values: np.ndarray, given: np.ndarray) -> np.ndarray:
         """Return the probability of each true class; `given` is -1 for a row without a label."""
-        return self.average(
-            compute_posterior(one.softmax.shares(values), one.matrix, given) for one in self.explanations
-        )
+        return self.average(one.judge(values, given) for one in self.explanations)
 
     @property
     def matrix(self) -> np.ndarray:
@@ -82,22 +86,16 @@ def integrate_kinds(values: np.ndarray, given: np.ndarray, answers: Answers | No
     n_classes = values.shape[1]
     kept = thin(values, given)
     whole, fitted = (np.bincount(labels, minlength=n_classes) for labels in (given, given[kept]))
-    values, given = values[kept], given[kept]
-    even = (1.0 - np.eye(n_classes)) / (n_classes - 1)
-    no_rate, one_rate, own_rates = np.full(n_classes, -1), np.zeros(n_classes, int), np.arange(n_classes)
-    kinds = [Kind(one_rate, even), Kind(own_rates, even)]
-    if n_classes > 2:
-        kinds.append(Kind(one_rate, None))
-    found = []
+    rows = values[kept], given[kept]
+    none, shared, own = np.full(n_classes, -1), np.zeros(n_classes, int), np.arange(n_classes)
+    kinds: list[Kind | Blur] = [Kind(own)]
+    kinds += [Blur(slope, fitted / fitted.sum(), -np.log(len(BLURS))) for slope in BLURS]
+    found: list[Explanation] = []
     for slope in SLOPES:
-        none = explain(values, given, slope, Kind(no_rate, even), answers)
-        found.append(none)
-        found += [explain(values, given, slope, kind, answers) for kind in kinds]
-        way = find_way(none.softmax.shares(values), given)
-        if way is not None:
-            explanation = explain(values, given, slope, way, answers)
-            if are_apart(explanation.softmax.shares(values), way.pair):
-                found.append(explanation)
+        for group in (none, shared):
+            plain, with_ways = find_ways(*rows, slope, group, answers)
+            found += [plain] if with_ways is None else [plain, with_ways]
+        found += [explain(*rows, slope, kind, answers) for kind in kinds]
     evidence = np.array([explanation.evidence for explanation in found])
     assert np.isfinite(evidence).all()
     weight = np.exp(evidence - evidence.max())
@@ -107,28 +105,60 @@ def integrate_kinds(values: np.ndarray, given: np.ndarray, answers: Answers | No
     return Mixture(mixture, weight[likely] / weight[likely].sum())
 
 
-def find_way(q: np.ndarray, given: np.ndarray) -> Kind | None:
-    """Return the kind in which labels of one class are given as one other, the likeliest such pair, if any.
+def find_ways(
+    values: np.ndarray, given: np.ndarray, slope: float, group: np.ndarray, answers: Answers | None = None
+) -> tuple[Explanation, Explanation | None]:
+    """Return the explanation without ways, and the best with some, if there is one."""
+    n_classes = values.shape[1]
+    each = float(np.log(n_classes * (n_classes - 1)))  # a way is one of so many
 
-    For true class c and label d the likelihood gains at least, at the best of some rates e,
-    sum log(1 + e q_c / q_d) over the rows given d, plus n_c log(1 - e).
+    def fit(ways):
+        return explain(values, given, slope, Kind(group, ways, -each * len(ways)), answers)
+
+    prior = np.log(NONE if group[0] < 0 else SHARED)
+    plain = explain(values, given, slope, Kind(group, (), prior), answers)
+    found, evidence = plain, plain.evidence - prior
+    ways: list[tuple[int, int]] = []
+    while len(ways) < min(MOST_WAYS, n_classes * (n_classes - 1)):
+        way = find_way(found.softmax.shares(values), found.matrix, given, ways)
+        more = fit((*ways, way))
+        if more.evidence <= evidence:
+            break
+        ways.append(way)
+        found, evidence = more, more.evidence
+    while ways:
+        sure = measure_sureness(found.softmax.shares(values))
+        weakest = min(ways, key=lambda way: min(sure[list(way)]))
+        if min(sure[list(weakest)]) >= SURE:
+            return plain, found
+        ways.remove(weakest)
+        found = fit(tuple(ways)) if ways else plain
+    return plain, None
+
+
+def find_way(
+    q: np.ndarray, matrix: np.ndarray, given: np.ndarray, taken: list[tuple[int, int]]
+) -> tuple[int, int]:
+    """Return the true class and the label between which a way explains most that T and q do not.
+
+    If a share e of the labels of c that stay goes to d as well, the log likelihood rises by the sum of
+    log(1 + e q_c T[c, c] / p) over the rows given d, and of log(1 - e q_c T[c, c] / p) over those given c,
+    where p = P(given | u).
     """
-    n_classes = q.shape[1]
-    rates = np.array([0.03, 0.1, 0.2, 0.3, 0.5, 0.7])  # near enough: the pair is what matters
-    n_rows = np.bincount(given, minlength=n_classes)
-    gain = np.tile((n_rows[:, None] * np.log1p(-rates))[:, None], (1, n_classes, 1))
-    for d in range(n_classes):
-        ratio = q[given == d] / q[given == d, d][:, None]
-        for number, rate in enumerate(rates):
-            gain[:, d, number] += np.log1p(rate * ratio).sum(axis=0)
-        gain[d, d] = -np.inf
-    best = gain.max(axis=2)
-    if best.max() <= 0.0:
-        return None
+    n_classes, rates = q.shape[1], (0.03, 0.1, 0.2, 0.3, 0.5)  # near enough: the pair is what matters
+    p = np.maximum((q @ matrix)[np.arange(len(q)), given], IMPOSSIBLE)
+    ratio = q * np.diag(matrix) / p[:, None]
+    gain = np.full((len(rates), n_classes, n_classes), -np.inf)
+    for number, rate in enumerate(rates):
+        for d in range(n_classes):
+            gain[number, :, d] = np.log1p(rate * ratio[given == d]).sum(axis=0)
+        loss = np.log1p(-rate * np.minimum(ratio[np.arange(len(q)), given], 1.0))
+        gain[number] += np.bincount(given, weights=loss, minlength=n_classes)[:, None]
+    best = gain.max(axis=0)
+    best[[c for c, _ in taken], [d for _, d in taken]] = -np.inf
+    np.fill_diagonal(best, -np.inf)
     c, d = divmod(int(np.argmax(best)), n_classes)
-    group, spread = np.full(n_classes, -1), np.zeros((n_classes, n_classes))
-    group[c], spread[c, d] = 0, 1.0
-    return Kind(group, spread, float(np.log(n_classes * (n_classes - 1))), (c, d))
+    return c, d
 
 
 def thin(values: np.ndarray, given: np.ndarray) -> np.ndarray:
@@ -148,17 +178,20 @@ def thin(values: np.ndarray, given: np.ndarray) -> np.ndarray:
     return order[after > before]
 
 
-def are_apart(q: np.ndarray, classes: tuple[int, ...]) -> bool:
-    """Return whether the rows that each of these classes wins are on average sure of it."""
-    winner, surest = q.argmax(axis=1), q.max(axis=1)
-    return all(surest[winner == c].sum() >= SURE_ENOUGH * max(np.sum(winner == c), 1) for c in classes)
+def measure_sureness(q: np.ndarray) -> np.ndarray:
+    """Return how sure the rows that each class wins are of it, on average; 0 for a class that wins none."""
+    winner = q.argmax(axis=1)
+    total = np.bincount(winner, weights=q.max(axis=1), minlength=q.shape[1])
+    return total / np.maximum(np.bincount(winner, minlength=q.shape[1]), 1)
 
 
 def reweigh(explanation: Explanation, factor: np.ndarray) -> Explanation:
     """Return an explanation of the table from one of fitted rows; classes occur `factor` times as often."""
-    softmax = explanation.softmax
+    softmax, noise = explanation.softmax, explanation.noise
     weights, shares = (part * factor / (part @ factor) for part in (softmax.weights, explanation.shares))
-    return explanation._replace(softmax=softmax._replace(weights=weights), shares=shares)
+    return explanation._replace(
+        softmax=softmax._replace(weights=weights), shares=shares, noise=noise.reweigh(factor)
+    )
 
 
 def find_limits(counts: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
@@ -193,4 +226,5 @@ def _embed(explanation: Explanation, classes: np.ndarray, counts: np.ndarray) ->
     matrix[np.ix_(classes, classes)] = explanation.matrix
     beta[classes] = explanation.counts
     softmax = Softmax(slopes, weights, explanation.softmax.floor)
-    return explanation._replace(softmax=softmax, matrix=matrix, counts=beta, shares=true_shares)
+    noise = explanation.noise.embed(classes, n_classes)
+    return explanation._replace(softmax=softmax, noise=noise, matrix=matrix, counts=beta, shares=true_shares)

@@ -178,7 +178,7 @@ def format_keeper(halt: Halt, settings: Settings, judge: str | None = None) -> s
     if halt == Halt.NONE:
         if settings.rule == "majority":
             return "the plain vote" if judge is None else f"the largest share that {judge} gives"
-        return f"a probability of at most {settings.min_confidence:g}"
+        return f"a probability of at most {settings.min_confidence or 0:g}"
     return KEEPERS.get(halt, "a safety check")
 
 
@@ -263,16 +263,20 @@ def format_reason(case: Case, names: list[str], settings: Settings, judge: str |
     chance = f"probability of {compared} is {case.p_compared:.3f}"
     if action == "missing":
         return f"missing: no label was given; {vote}; {chance}"
-    least = settings.min_confidence
+    least = settings.min_confidence or 0.0
     most, decide, of_them = "most votes", "decide", " of them"
     if judge is not None:
         most, decide, of_them = "the largest share", "decides", ""
     share = f", more than {least:g}{of_them}" if least > 0.5 else ""
     if action != "keep":
-        limit = f"but {most} {decide}{share}" if settings.rule == "majority" else f"above {least:g}"
+        limit = f"above {least:g}" if least else "the largest"
+        if settings.rule == "majority":
+            limit = f"but {most} {decide}{share}"
         return f"{action}: {vote}, the label is {given}; {chance}, {limit}"
-    limit = f"a change needs more than {least:g} for {compared}"
-    if least < 0.5:
+    limit = (
+        f"a change needs more than {least:g} for {compared}" if least else "the label is the most probable"
+    )
+    if 0 < least < 0.5:
         limit += f" and more than for {given}"
     if settings.rule == "majority":
         limit = f"a change needs {most} for another label{share}"

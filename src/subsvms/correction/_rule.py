@@ -55,7 +55,7 @@ class Settings:
     rule: str = "posterior"  # {"posterior", "majority"}
     action: str = "fix"  # {"fix", "drop", "weight", "review"}
     max_error_rate: float | None = None
-    min_confidence: float = 0.5
+    min_confidence: float | None = None  # None: being the most probable class is enough
     fill_missing: bool = True  # whether rows without a label get the suggested one, and whether they do so
     fill_unexplained: bool = True  # even if the columns do not explain the labels
 
@@ -112,8 +112,8 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
         scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else probability, 0.0)
         best = pick_best(scores, sizes, given)
         score = scores[np.arange(len(given)), best]
-        firm = score > settings.min_confidence
-        if settings.rule == "majority" and settings.min_confidence <= 0.5:
+        firm = score > (settings.min_confidence or 0.0)
+        if settings.rule == "majority" and (settings.min_confidence or 0.0) <= 0.5:
             firm[:] = True  # the winner need not have half of the votes
         return scores, best, score, known & asked & (best != given) & firm
 

@@ -226,13 +226,15 @@ def describe_audit(outcome: Outcome, n_unseen: int) -> dict[str, Any]:
 
 def list_parameters(run: Run) -> list[list[str]]:
     """Return what the run was asked to do, and what followed from it."""
-    model, options, most, kernel = run.model, run.options, run.options.max_error_rate, run.model.kernel
+    model, options, kernel = run.model, run.options, run.model.kernel
+    most, least = options.max_error_rate, options.min_confidence
     if kernel != "linear":
         kernel = f"{kernel}, gamma {model.voters_.kernel.gamma:.3g}"
     asked = {
         "rule": options.rule, "action": options.action,
         "changes allowed": "any" if most is None else f"{format_percent(most)} of the labels",
-        "confidence needed": f"{options.min_confidence:g}", "SVMs": f"{model.n_estimators:,}",
+        "confidence needed": "the most probable label" if least is None else f"{least:g}",
+        "SVMs": f"{model.n_estimators:,}",
         "rows in each subset": f"{model.subsets_.shape[1]:,}", "kernel": kernel,
         "seed": str(options.random_state),
         "columns left out": ", ".join(map(cut, options.exclude)) or "none",

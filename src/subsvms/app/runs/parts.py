@@ -271,7 +271,10 @@ def open_parquet(path: Path, first: Any) -> Any:
     ]
     nested = any(pa.types.is_nested(column.type) for column in start.columns)  # has other names in Parquet
     names = [name for name, found in zip(first.column_names, varied, strict=True) if not found]
-    return parquet.ParquetWriter(path, first.schema, use_dictionary=nested or names)
+    numbers = (
+        {"row": "DELTA_BINARY_PACKED"} if first.schema.names[:1] == ["row"] else None
+    )  # of rows, in order
+    return parquet.ParquetWriter(path, first.schema, use_dictionary=nested or names, column_encoding=numbers)
 
 
 def name_part(number: int) -> str:

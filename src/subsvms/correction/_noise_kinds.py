@@ -1,0 +1,286 @@
+"""Kinds of noise of three or more classes: what the probability of a label depends on.
+
+*Noise by class*: P(given d | true c) = T[c, d] whatever the row looks like, with
+
+    T[c] = (1 - rho_c) W[c] + rho_c (J - I)[c] / (K - 1),
+
+J the matrix of ones. A label is lost to the background at the rate rho_c, of which classes may share one:
+then every other class is equally likely. Or it goes one of a few *ways*: row c of W is c itself and the
+classes that labels of c are given as.
+
+*Blur*: people err where rows are hard. With probability e the label comes from a blurred look at the row,
+
+    P(given d | true c, u) = (1 - e) [c = d] + e s_d(u),    s = softmax(log share + b (u - max u)),
+
+share: of the given labels. The smaller the slope b, the less the look sees.
+
+The prior: a rate has density (1 - e)^(`FEW` - 1), as that of two classes, and row c of W is Dirichlet, FEW on
+c and 1 on each of its targets; each way costs the logarithm of how many ways there are.
+
+While a kind is fitted (`_noise_softmax`) it has posteriors of these numbers, from expected counts: of (true,
+given) pairs, split between background and ways in proportion to what each explains, or of labels from a
+blurred and from a sharp look.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from subsvms.correction._noise_curve import FEW
+
+IMPOSSIBLE = 1e-12  # a probability; what rests on a smaller one rests on rounding errors
+
+
+class Seen(NamedTuple):
+    """What a kind looks at in some rows."""
+
+    given: np.ndarray  # (n_rows,): class numbers; -1 for a row without a label
+    s: np.ndarray  # (n_rows, n_classes), of a blurred look; zeros without one
+    order: np.ndarray  # (n_labelled,): rows with a label, sorted by it
+    first: np.ndarray  # the first of each label among them
+
+    @classmethod
+    def of(cls, given: np.ndarray, s: np.ndarray) -> "Seen":
+        """Return what is seen in rows of these labels."""
+        order = np.argsort(given, kind="stable")[np.sum(given < 0) :]
+        return cls(given, s, order, np.unique(given[order], return_index=True)[1])
+
+    def add_up(self, r: np.ndarray) -> np.ndarray:
+        """Return the sums of r (n_rows, n_classes) over the rows given each class; (n_classes, n_given)."""
+        counts = np.zeros((r.shape[1], r.shape[1]))
+        if len(self.order):
+            counts[:, self.given[self.order[self.first]]] = np.add.reduceat(r[self.order], self.first).T
+        return counts
+
+
+class Kind(NamedTuple):
+    """Noise by class."""
+
+    group: np.ndarray  # (n_classes,): number of each class's rho; -1 if it is zero
+    ways: tuple[tuple[int, int], ...] = ()  # from a class, to another
+    log_prior: float = 0.0  # of the kind
+
+    @property
+    def sources(self) -> list[int]:
+        """Classes from which labels go away."""
+        return sorted({source for source, _ in self.ways})
+
+    def look(self, behind: np.ndarray, given: np.ndarray) -> Seen:
+        """Return what counts of some rows."""
+        return Seen.of(given, np.zeros_like(behind))
+
+    def begin(self, seen: Seen, won: np.ndarray) -> "ClassNoise":
+        """Return what is thought of the noise at first, from which class wins each row."""
+        n_classes = len(self.group)
+        rates, log_ways = (
+            np.log(np.tile([0.1, 0.9], (n_classes, 1))),
+            np.full((n_classes, n_classes), np.log(0.2)),
+        )
+        first = ClassNoise(self, log_ways, log_ways, 0.0, np.eye(n_classes), log_ways, rates)
+        return self.weigh(seen.add_up(won), first)
+
+    def weigh(self, counts: np.ndarray, before: "ClassNoise") -> "ClassNoise":
+        """Return what expected counts of (true, given) say about the noise."""
+        n_classes = len(counts)
+        other, noisy, on = ~np.eye(n_classes, dtype=bool), self.group >= 0, self._mark_ways()
+        by_chance = np.where(noisy, np.exp(before.log_rates[:, 0]), 0.0)[:, None] / max(n_classes - 1, 1)
+        by_way = np.where(on, np.exp(before.log_rates[:, 1:] + before.log_ways), 0.0)
+        lost = counts * np.where(other, by_chance / np.maximum(by_chance + by_way, IMPOSSIBLE**2), 0.0)
+        divergence, log_rates, rho = 0.0, np.tile([-np.inf, 0.0], (n_classes, 1)), np.zeros(n_classes)
+        if noisy.any():
+            numbers = self.group[noisy]
+            totals = [np.bincount(numbers, weights=part.sum(axis=1)[noisy]) for part in (lost, counts - lost)]
+            rates = np.array([1.0, FEW]) + np.stack(totals, axis=1)
+            divergence = float(diverge(rates, np.array([[1.0, FEW]])).sum())
+            log_rates[noisy] = expect_logs(rates)[numbers]
+            rho[noisy] = (rates[:, 0] / rates.sum(axis=1))[numbers]
+        ways, log_ways = np.eye(n_classes), np.full((n_classes, n_classes), np.log(IMPOSSIBLE))
+        np.fill_diagonal(log_ways, 0.0)
+        for c in self.sources:
+            there = on[c] | ~other[c]
+            row = np.where(~other[c], FEW, 1.0)[None, there]
+            found = row + (counts - lost)[c, there]
+            divergence += float(diverge(found, row).sum())
+            log_ways[c, there], ways[c, there] = expect_logs(found), found / found.sum()
+        log_matrix = log_rates[:, 1:] + log_ways
+        if noisy.any():
+            background = log_rates[:, :1] - np.log(n_classes - 1)
+            log_matrix = np.where(other, np.logaddexp(log_matrix, background), log_matrix)
+        matrix = (1.0 - rho)[:, None] * ways + rho[:, None] * other / (n_classes - 1)
+        return ClassNoise(self, counts, np.exp(log_matrix), divergence, matrix, log_ways, log_rates)
+
+    def _mark_ways(self):
+        on = np.zeros((len(self.group), len(self.group)), dtype=bool)
+        on[tuple(np.array(self.ways, dtype=int).reshape(-1, 2).T)] = True
+        return on
+
+
+class ClassNoise(NamedTuple):
+    """What is known about noise by class."""
+
+    kind: Kind
+    counts: np.ndarray  # (n_classes, n_classes): expected, of (true, given)
+    expected: np.ndarray  # (n_classes, n_classes): exp(E log T)
+    divergence: float  # of posterior from prior
+    matrix: np.ndarray  # (n_classes, n_classes): E T
+    log_ways: np.ndarray  # (n_classes, n_classes): E log W
+    log_rates: np.ndarray  # (n_classes, 2): E log rho, E log(1 - rho)
+
+    def expect(self, seen: Seen) -> np.ndarray:
+        """Return exp(E log P(given | true c)) for each class; shape (n_rows, n_classes)."""
+        return np.vstack([self.expected.T, np.ones(len(self.expected))])[seen.given]
+
+    def count_labels(self, seen: Seen, r: np.ndarray) -> np.ndarray:
+        """Return the expected counts, from the probability of each true class."""
+        return seen.add_up(r)
+
+    def weigh(self, counts: np.ndarray) -> "ClassNoise":
+        """Return what new counts say."""
+        return self.kind.weigh(counts, self)
+
+    def allow(self, behind: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """Return P(given | true c) for each class; shape (n_rows, n_classes)."""
+        return self.matrix.T[given]
+
+    def reweigh(self, factor: np.ndarray) -> "ClassNoise":
+        """Return the noise of a table in which labels occur `factor` times as often."""
+        return self
+
+    def embed(self, classes: np.ndarray, n_classes: int) -> "ClassNoise":
+        """Return the noise of a table with more classes, of whose labels none is wrong."""
+        matrix = np.eye(n_classes)
+        matrix[np.ix_(classes, classes)] = self.matrix
+        return self._replace(matrix=matrix)
+
+    def measure(self, seen: Seen, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return beta counts of the rates and of the share of wrong labels, and T.
+
+        The responsibilities are taken for known while rates are fitted, so the posteriors are too narrow.
+        Those returned have the same means, and the variance that follows from Fisher's information, sum
+        (d log P(given) / d rate)^2. Classes that share a rate share its error; others err independently.
+        """
+        n_classes, rates = len(self.matrix), 1.0 - np.diag(self.matrix)
+        spread = (self.matrix - np.diag(np.diag(self.matrix))) / np.maximum(rates, IMPOSSIBLE)[:, None]
+        score = q * (spread - np.eye(n_classes)).T[seen.given]
+        score /= np.maximum((q * self.matrix.T[seen.given]).sum(axis=1, keepdims=True), IMPOSSIBLE)
+        group = self.kind.group.copy()
+        group[self.kind.sources] = n_classes + np.array(self.kind.sources, dtype=int)
+        counts, shares, variance = np.tile([0.0, 1.0], (n_classes, 1)), q.mean(axis=0), 0.0
+        for number in np.unique(group[group >= 0]):
+            own = group == number
+            mean, most = rates[own].mean(), self.counts[own].sum() + 1.0 + FEW
+            known = mean * (1.0 - mean) * np.sum(score[:, own].sum(axis=1) ** 2) - 1.0
+            known = np.clip(known, 1.0 + FEW, most)
+            counts[own] = known * np.array([mean, 1.0 - mean])
+            variance += shares[own].sum() ** 2 * mean * (1.0 - mean) / (known + 1.0)
+        return counts, fit_beta(float(shares @ rates), variance), self.matrix
+
+
+class Blur(NamedTuple):
+    """A kind of noise in which some labels come from a blurred look."""
+
+    slope: float  # b
+    share: (
+        np.ndarray
+    )  # (n_classes,): of the given labels; a class with none is neither taken for another nor missed
+    log_prior: float = 0.0
+    sources: tuple[int, ...] = ()  # no class loses labels to another one more than to the rest
+
+    def look(self, behind: np.ndarray, given: np.ndarray) -> Seen:
+        """Return what counts of some rows."""
+        s = self.share * np.exp(self.slope * behind)
+        return Seen.of(given, s / s.sum(axis=1, keepdims=True))
+
+    def begin(self, seen: Seen, won: np.ndarray) -> "BlurNoise":
+        """Return what is thought of the noise at first."""
+        return self.weigh(len(won) * np.array([0.2, 0.8]))
+
+    def weigh(self, counts: np.ndarray) -> "BlurNoise":
+        """Return what expected counts of blurred and sharp labels say about the noise."""
+        prior = np.array([1.0, FEW])
+        rates = prior + counts
+        return BlurNoise(self, rates, float(diverge(rates[None], prior[None]).sum()))
+
+
+class BlurNoise(NamedTuple):
+    """What is known about labels from a blurred look."""
+
+    kind: Blur
+    rates: np.ndarray  # (2,), of the beta posterior of e
+    divergence: float
+
+    @property
+    def e(self) -> float:
+        return float(self.rates[0] / self.rates.sum())
+
+    def expect(self, seen: Seen) -> np.ndarray:
+        """Return exp(E log P(given, blurred or not | true c)), summed over both, for each class."""
+        return self._mix(seen, *np.exp(expect_logs(self.rates[None])[0]))
+
+    def _mix(self, seen, blurred, sharp):
+        rows = np.arange(len(seen.given))
+        mixed = blurred * seen.s[rows, seen.given][:, None] * (self.kind.share > 0)
+        mixed[rows, seen.given] += sharp
+        mixed[seen.given < 0] = 1.0
+        return mixed
+
+    def count_labels(self, seen: Seen, r: np.ndarray) -> np.ndarray:
+        """Return how many labels are expected to come from a blurred and from a sharp look."""
+        rows = np.flatnonzero(seen.given >= 0)
+        own, (blurred, sharp) = seen.given[rows], np.exp(expect_logs(self.rates[None])[0])
+        n_sharp = (r[rows, own] * sharp / (sharp + blurred * seen.s[rows, own])).sum()
+        return np.array([r[rows].sum() - n_sharp, n_sharp])
+
+    def weigh(self, counts: np.ndarray) -> "BlurNoise":
+        """Return what new counts say."""
+        return self.kind.weigh(counts)
+
+    def allow(self, behind: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """Return P(given | true c) for each class; shape (n_rows, n_classes)."""
+        return self._mix(self.kind.look(behind, given), self.e, 1.0 - self.e)
+
+    def reweigh(self, factor: np.ndarray) -> "BlurNoise":
+        """Return the noise of a table in which labels occur `factor` times as often."""
+        return self._replace(kind=self.kind._replace(share=self.kind.share * factor))
+
+    def embed(self, classes: np.ndarray, n_classes: int) -> "BlurNoise":
+        """Return the noise of a table with more classes, of whose labels none is wrong."""
+        share = np.zeros(n_classes)
+        share[classes] = self.kind.share
+        return self._replace(kind=self.kind._replace(share=share))
+
+    def measure(self, seen: Seen, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return beta counts of the rates and of the share of wrong labels, and T, as noise by class does."""
+        e, rows, n_classes = self.e, np.arange(len(q)), q.shape[1]
+        wrong = 1.0 - np.diag(q.T @ seen.s) / q.sum(axis=0)  # of blurred labels
+        matrix = (1.0 - e) * np.eye(n_classes) + e * (q.T @ seen.s) / q.sum(axis=0)[:, None]
+        sharp, blurred = q[rows, seen.given], seen.s[rows, seen.given]
+        score = (blurred - sharp) / ((1.0 - e) * sharp + e * blurred)
+        known = np.clip(e * (1.0 - e) * np.sum(score**2) - 1.0, 1.0 + FEW, self.rates.sum())
+        variance = e * (1.0 - e) / (known + 1.0)
+        counts = [fit_beta(e * share, share**2 * variance) for share in wrong]
+        overall = float(q.mean(axis=0) @ wrong)
+        return np.array(counts), fit_beta(e * overall, overall**2 * variance), matrix
+
+
+def fit_beta(mean: float, variance: float) -> np.ndarray:
+    """Return the counts of a beta distribution with this mean and variance; (0, 1) for a rate of zero."""
+    if mean <= 0.0:
+        return np.array([0.0, 1.0])
+    return max(mean * (1.0 - mean) / variance - 1.0, 1.0) * np.array([mean, 1.0 - mean])
+
+
+def expect_logs(counts: np.ndarray) -> np.ndarray:
+    """Return the expected logs of the shares under Dirichlet distributions, one in each row."""
+    return digamma(counts) - digamma(counts.sum(axis=1, keepdims=True))
+
+
+def diverge(counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Return the divergence of Kullback and Leibler of Dirichlet distributions from others, row by row."""
+    scale = gammaln(counts.sum(axis=1)) - gammaln(prior.sum(axis=1))
+    scale -= (gammaln(counts) - gammaln(prior)).sum(axis=1)
+    return scale + ((counts - prior) * expect_logs(counts)).sum(axis=1)
+
+
+Noise = ClassNoise | BlurNoise
