@@ -283,11 +283,17 @@ def is_share_open(interval: Any, contradicted: float | None) -> bool:
     """Return whether only answers tell how many labels are wrong.
 
     Errors that depend on the class alone make up a share in the interval, and others cannot be excluded up to
-    the share that is contradicted. A rate that is known is known to within `WIDE`, half of it on either side:
-    the two are far apart if the second exceeds the first by more.
+    the share that is contradicted.
     """
-    low, high = interval
-    return not is_rate_known(low, high) or (contradicted or 0.0) - high > WIDE / 2
+    return not is_rate_known(*interval) or is_far_beyond(interval, contradicted)
+
+
+def is_far_beyond(interval: Any, contradicted: float | None) -> bool:
+    """Return whether far more labels are contradicted than errors that depend on the class alone explain.
+
+    A rate that is known is known to within `WIDE`, half of it on either side: more than that is far.
+    """
+    return (contradicted or 0.0) - interval[1] > WIDE / 2
 
 
 def format_percent(share: float) -> str:

@@ -133,7 +133,7 @@ def test_pure_noise_is_left_alone_and_noted(seed, rule):
 def test_a_warning_says_that_more_than_half_of_the_labels_may_be_wrong(cancer, seed):
     X, y = make_blobs(2000, centers=[(0, 0), (4, 4)], cluster_std=1.0, random_state=seed)
     given = adversaries.uniform_flips(y, error_rate=0.6, random_state=seed).labels
-    with pytest.warns(LabelNoiseWarning, match="If more than half of the labels are wrong"):
+    with pytest.warns(LabelNoiseWarning, match="if more than half of the labels are wrong"):
         quick(minmax_scale(X), given, random_state=seed)
     X, y = cancer  # in so small a table the labels look like noise, or inverted
     with pytest.warns(LabelNoiseWarning):

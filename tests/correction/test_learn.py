@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import numpy as np
-from judged_votes import make_rule, make_table
+import pytest
+from judged_votes import make_rule, make_table, make_votes
 
 from subsvms.correction._learn import gather_notes
 from subsvms.correction._noise import NoiseEstimate
@@ -17,6 +20,21 @@ def test_a_class_whose_majority_is_contradicted_is_named():
     labels[(u > 0) & (np.arange(len(u)) % 2 == 0)] = 0  # class 1 now holds more of the others than its own
     notes = find_notes(votes, labels, [[0.4, 0.6], [0.0, 1.0]])
     assert any("contradicts most rows labelled '1'" in note for note in notes)
+
+
+@pytest.mark.parametrize("share, changing, high, noted", [
+    (0.25, True, 0.1, "overlap"), (0.25, False, 0.1, None), (0.15, True, 0.05, None),
+    (0.25, True, 0.22, None), (0.4, True, 0.38, "half"), (0.4, False, 0.1, "overlap"),
+])  # fmt: skip
+def test_a_note_says_what_contradicted_labels_may_be_instead(share, changing, high, noted):
+    labels = np.tile([0, 1], 500)
+    against = np.arange(1000) < 1000 * share
+    votes = make_votes(np.where(labels ^ against, 0.9, -0.9))
+    rule = make_rule(votes, labels, np.eye(2))
+    rule = replace(rule, noise=replace(rule.noise, error_rate_interval=np.array([0.0, high])))
+    notes = gather_notes(rule, votes, labels, changing=changing)
+    assert [note.kind for note in notes] == ([] if noted is None else ["contradicted"])
+    assert all(("more than half of the labels are wrong" in note) == (noted == "half") for note in notes)
 
 
 def test_labels_that_run_against_the_votes_near_the_border_are_noted_and_uniform_flips_are_not(seed):
@@ -46,5 +64,6 @@ def test_many_classes_give_one_note_that_names_five():
     assert "'c4' (2) and 4 more: " in scarce
     assert "most rows labelled 'c9' (100 %), " in contradicted and "c14" not in contradicted
     assert "'c13' (100 %) and 1 more, and 52 % of all labels." in contradicted
+    assert "classes that overlap look the same." in contradicted
     pooled, _ = gather_notes(Rule(noise, np.maximum(sizes, 10), sizes, Settings()), votes, given)
     assert "in the sample" in pooled and "'c4' (2 of 10) and 4 more: " in pooled

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from corrections import attacked, make_corrector, quick, quietly
 from numpy.testing import assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import minmax_scale
 
 from subsvms.correction._rule import Halt
 from subsvms.exceptions import InputError, LabelNoiseWarning, format_interval, format_percent
@@ -83,9 +85,18 @@ def test_what_has_a_note_of_its_own_is_said_once():
     assert "errors by class not known" in repr(correction)
 
 
+@pytest.mark.parametrize("load", [load_iris, load_digits, load_breast_cancer])
+def test_clean_labels_of_separate_classes_need_no_note(load):
+    X, y = load(return_X_y=True)
+    assert quick(minmax_scale(X), y).notes == ()
+
+
 def test_notes_say_that_changes_were_held_back_without_a_warning(cancer, corrected):
     X, y = cancer
-    assert not corrected.notes
+    (many,) = corrected.notes  # attacked labels: no warning, but what else it may be
+    own = format_percent(corrected.flagged[corrected.given == 1].mean())
+    assert many.kind == "many" and f"'1' ({own})" in many
+    assert "<li>More than a tenth of a class looks wrong: " in corrected._repr_html_()
     capped = quick(X, attacked(y), max_error_rate=0.02, min_confidence=0.9)
     halts = capped.judgement.halt[capped.held_back]
     by_limit, by_rule = int(np.sum(halts == Halt.CAPPED)), int(np.sum(halts == Halt.NONE))

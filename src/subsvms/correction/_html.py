@@ -43,7 +43,7 @@ def collect(correction: Any) -> dict[str, Any]:
         table[name if name not in table else f"{name} (column)"] = cells[name]
     flagged = correction.flagged[rows].any()
     return {
-        "words": format_words(correction), "notes": list(correction._cautions),
+        "words": format_words(correction), "notes": [*correction._cautions, *correction._many],
         "remarks": [] if origin is None else list(origin.remarks),
         "title": "The worst labels" if flagged else "The most doubtful labels, none of them flagged",
         "table": table if len(rows) else {}, "steps": list_steps(correction),

@@ -25,10 +25,11 @@ from subsvms.ensemble._rows import take_rows
 from subsvms.ensemble._sampling import Drawing, subset_size
 from subsvms.ensemble._training import fit_numbered
 from subsvms.ensemble._votes import Votes, count_votes
-from subsvms.exceptions import Note, format_percent
+from subsvms.exceptions import Note, format_percent, is_far_beyond
 
-# Shares of the labels of a table, and of a class, that the vote contradicts and above which a note warns.
-OF_TABLE, OF_CLASS = 1 / 3, 1 / 2
+# Shares of the labels that the vote contradicts and above which a note warns: of a class; of a table, if some
+# change although errors that depend on the class alone explain far fewer; of a table, whatever explains them.
+OF_CLASS, UNEXPLAINED, OF_TABLE = 1 / 2, 1 / 5, 1 / 3
 AGAINST, STRETCH = -4.0, 0.08  # standard deviations, share of rows: clean mushrooms have a stretch of 0.05
 DIVIDED = (-0.1, 0.05)  # mean values on both sides of zero that such a stretch spans
 
@@ -119,13 +120,17 @@ def learn_rule(
         with one_stage("checking that no change does harm"):
             overlap = find_overlap(look, given, votes, by_noise, sampled=sampled)
         rule = replace(rule, overlap=update_overlap(overlap, by_noise, given, decided))
-    notes = gather_notes(rule, votes, given, judge)
+    told = np.where(useless, -1, given)  # such rows have a note of their own
+    changing = settings.action != "review" and bool(by_noise.flagged.any())
+    notes = gather_notes(rule, votes, told, judge, changing=changing)
     if look is None and settings.rule == "posterior" and by_noise.flagged.any():
         notes = (*notes, words.UNCHECKED)
     return rule, notes
 
 
-def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None = None) -> tuple[Note, ...]:
+def gather_notes(
+    rule: Rule, votes: Votes, given: np.ndarray, judge: str | None = None, *, changing: bool = True
+) -> tuple[Note, ...]:  # fmt: skip
     noise, sizes = rule.noise, rule.sizes
     counted = zip(map(str, noise.classes), rule.seen.tolist(), sizes.tolist(), strict=True)
     notes = words.format_scarce([(name, seen, size) for name, seen, size in counted if seen < SMALLEST_CLASS])
@@ -142,8 +147,11 @@ def gather_notes(rule: Rule, votes: Votes, given: np.ndarray, judge: str | None 
         if share > OF_CLASS:
             contradicted.append(f"{str(name)!r} ({format_percent(share)})")
     whole = against.sum() / max(judged.sum(), 1)
-    if contradicted or whole > OF_TABLE:
-        notes.append(words.format_contradicted(contradicted, whole if whole > OF_TABLE else None, judge))
+    beyond = is_far_beyond(noise.error_rate_interval, whole)
+    too_many = whole > (UNEXPLAINED if beyond and changing else OF_TABLE)
+    if contradicted or too_many:
+        half = too_many and not beyond
+        notes.append(words.format_contradicted(contradicted, whole if too_many else None, judge, half=half))
     if len(sizes) == 2:
         stretch = find_reversal(votes.mean_value[judged, 1], given[judged] == 1)
         if stretch > 0:

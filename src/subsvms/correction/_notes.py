@@ -63,10 +63,17 @@ HARDLY_TOLD_APART = Note(
     "noisy", "The labels are so noisy that they hardly distinguish the classes: no label was changed."
 )
 CONTRADICTED = (
-    "{who} contradicts {labels}. If more than half of the labels are wrong, whatever learns from them sides "
-    "with the wrong ones, and nothing in the table can show it: look at some of these rows before you use "
-    "the result."
+    "{who} contradicts {labels}. That may be wrong labels or an attack, but classes that overlap look the "
+    "same{half}. Nothing in the table can show which: look at some of these rows, or make an audit, before "
+    "you use the result."
 )
+HALF = "; and if more than half of the labels are wrong, whatever learns from them sides with the wrong ones"
+MANY = (
+    "More than a tenth of a class looks wrong: {labels}. It may be something else: classes that overlap "
+    "evenly look the same in every number, as do a class that rows of one kind can have or not, and an "
+    "attack. To know, look at a few of these rows, or make an audit."
+)
+TENTH = 0.1  # of the labels of a class: whoever changes more should know what else it may be
 # What people can be asked where only answers tell: the steps of terminal, report and notebook.
 AUDIT = "to check about fifty labels, and to change others with a guarantee"
 ESTIMATE = "to learn from answers about random labels how many are wrong"
@@ -209,11 +216,32 @@ def _count_classes(named):
     return f"Class {named[0]}" if len(named) == 1 else f"{len(named)} classes, {name_few(named)}"
 
 
-def format_contradicted(classes: Sequence[str], share: float | None, judge: str | None = None) -> Note:
+def format_contradicted(
+    classes: Sequence[str], share: float | None, judge: str | None = None, *, half: bool = False
+) -> Note:
+    """Return a note on labels that are contradicted; `half` says that more than half of all may be wrong."""
     who = "The vote" if judge is None else judge[0].upper() + judge[1:]
     labels = [f"most rows labelled {name_few(classes)}"] if classes else []
     labels += [] if share is None else [f"{format_percent(share)} of all labels"]
-    return Note("contradicted", CONTRADICTED, who=who, labels=", and ".join(labels))
+    return Note(
+        "contradicted", CONTRADICTED, who=who, labels=", and ".join(labels), half=HALF if half else ""
+    )
+
+
+def format_many(
+    classes: Sequence[object], flagged: Sequence[int], sizes: Sequence[int], notes: Sequence[str]
+) -> list[Note]:
+    """Return a note on classes of which many labels look wrong, by name, flagged labels and all labels.
+
+    There is none where another note says that the result should not be used unseen.
+    """
+    counted = zip(classes, flagged, sizes, strict=True)
+    many = [(name, n / size) for name, n, size in counted if n >= SMALLEST_CLASS and n > TENTH * size]
+    if not many or is_distrusted(notes):
+        return []
+    return [
+        Note("many", MANY, labels=name_few([f"{str(c)!r} ({format_percent(share)})" for c, share in many]))
+    ]
 
 
 def format_reversed(share: float, judge: str | None = None) -> Note:

@@ -15,7 +15,15 @@ from subsvms.correction._frames import FrameStyle, build_frame, find_rows, list_
 from subsvms.correction._html import render_html
 from subsvms.correction._neighbours import Witnesses
 from subsvms.correction._noise import NoiseEstimate
-from subsvms.correction._notes import NOTED, Case, Found, format_held_back, format_keeper, format_reason
+from subsvms.correction._notes import (
+    NOTED,
+    Case,
+    Found,
+    format_held_back,
+    format_keeper,
+    format_many,
+    format_reason,
+)
 from subsvms.correction._rule import Halt
 from subsvms.correction._verdicts import Verdicts
 from subsvms.exceptions import InputError, format_rates
@@ -122,11 +130,17 @@ class Correction(Verdicts):
         named = [halt for halt in Halt if halts[halt] and halt not in NOTED]  # those have their own
         kept_by = [(format_keeper(halt, self.settings, self.judge), halts[halt]) for halt in named]
         held_back = [format_held_back(int(self.flagged.sum()), kept_by)] if kept_by else []
-        return (*self._cautions, *held_back, *unused)
+        return (*self._cautions, *self._many, *held_back, *unused)
 
     @property
     def _cautions(self):
         return self.judgement.notes if self.origin is None else (*self.judgement.notes, *self.origin.notes)
+
+    @property
+    def _many(self):
+        counts = (self.given[which] for which in (self.flagged, ~self.missing))
+        flagged, sizes = (np.bincount(given, minlength=len(self.classes)).tolist() for given in counts)
+        return format_many(self.classes.tolist(), flagged, sizes, self.judgement.notes)
 
     @property
     def suggested_labels(self) -> np.ndarray:

@@ -169,9 +169,11 @@ def summarise(finding: Finding, written: Written) -> Summary:
         n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT,
         certified={"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))},
     )  # fmt: skip
-    listing = format_listing(counted, noise, listed)
+    listing, tally = format_listing(counted, noise, listed), run.tally
+    classes = run.correction.classes.tolist()
+    many = words_of.format_many(classes, tally.flagged, tally.given, finding.notes)
     told = Told(
-        notes=[*finding.notes, *run.table_notes], remarks=list(run.remarks),
+        notes=[*finding.notes, *many, *run.table_notes], remarks=list(run.remarks),
         standing=describe.describe_standing(run, issues.carriers), listing=listing,
         words=format_result(about, counted, noise, listing, dry=written.folder is None),
     )  # fmt: skip
