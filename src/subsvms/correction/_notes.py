@@ -277,6 +277,20 @@ def format_vote(
     return f"{format_percent(n_votes / n_voters)} of {n_voters} SVMs vote {names[winner]}"
 
 
+def format_despite(case: Case, names: list[str], judge: str | None = None) -> str:
+    """Return why the label that is more probable is not the one with the most votes; nothing if it is."""
+    kept = case.p_given >= case.p_compared
+    best, share = (case.given, case.p_given) if kept else (case.compared, case.p_compared)
+    if case.winner == best:
+        return ""
+    n, votes = round(100 * share), "votes" if judge is None else "shares"
+    why = f"{votes} often contradict right labels where classes overlap" if kept else "many are wrong"
+    return (
+        f", but of the rows with such {votes} and the label {names[case.given]} an estimated "
+        f"{n if n < 100 else '> 99'} in 100 are {names[best]}: {why}"
+    )
+
+
 def format_reason(case: Case, names: list[str], settings: Settings, judge: str | None = None) -> str:
     """Return why a label was kept or changed: the vote, the probability and the threshold of its row."""
     given, compared, action = names[case.given], names[case.compared], case.action
@@ -291,6 +305,7 @@ def format_reason(case: Case, names: list[str], settings: Settings, judge: str |
     chance = f"probability of {compared} is {case.p_compared:.3f}"
     if action == "missing":
         return f"missing: no label was given; {vote}; {chance}"
+    vote += "" if settings.rule == "majority" or case.halt else format_despite(case, names, judge)
     least = settings.min_confidence or 0.0
     most, decide, of_them = "most votes", "decide", " of them"
     if judge is not None:

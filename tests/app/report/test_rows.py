@@ -79,6 +79,8 @@ def test_the_labels_that_carry_a_suggestion_are_named_with_their_weights():
     assert "At least 82 labels would have to be wrong for its verdict to turn" in html
     assert "row 5 (“<bdi>&lt;b&gt;yes</bdi>”, 3.1" in html and html.index("row 5 (") < html.index("row 9 (")
     assert "One wrong label could turn its verdict" in render(make_row(flips=1, carriers=carriers))
+    unproved = "How many wrong labels the vote withstands cannot be proved."  # and not: none
+    assert unproved in render(make_row(flips=82, carriers=carriers, withstands=0)) and unproved not in html
 
 
 def test_nothing_is_said_about_a_judge_that_does_not_agree():

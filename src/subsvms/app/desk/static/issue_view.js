@@ -127,7 +127,7 @@ function makeCarriers(/** @type {Issue} */ { carriers, flips }) {
   const turning = flips === 1
     ? "One wrong label could turn its verdict."
     : `At least ${count(flips)} labels would have to be wrong for its verdict to turn.`;
-  const words = `A second, simpler model agrees. ${turning} The labels that weigh most are those of `;
+  const words = `A second, simpler model agrees, and more can be proved about it. ${turning} The labels that weigh most are those of `;
   const legend = make("span", { class: "soft" }, "In brackets: the label, and how much of the lead is lost if it is wrong.");
   return make("p", { class: "carriers" }, words, ...rows, ". ", legend);
 }
