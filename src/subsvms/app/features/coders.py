@@ -25,7 +25,6 @@ CATEGORIES = 40  # a column with at least this many distinct texts is encoded by
 NGRAMS = {"analyzer": "char_wb", "ngram_range": (3, 4)}  # letters that follow each other within a word
 COMPONENTS = 30  # features of a column
 MAX_TEXTS = 10_000  # to learn from; more change little and take longer
-ONE_THREAD = 1000  # texts and n-grams up to which more threads only wait; the bits are the same
 CODE = np.float32  # as in skrub; categories and letters need no more
 SMALLEST_SPREAD = 10 * np.finfo(CODE).eps  # a smaller spread is rounding
 PERIODS = {"month": 12, "day": 30, "hour": 24, "weekday": 7}  # of the parts of a date that lie on circles
@@ -199,7 +198,7 @@ def learn_letters(texts: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, np.nd
     weigher = TfidfTransformer().fit(counts)
     weights = weigher.transform(counts).astype(CODE)
     if min(weights.shape) > COMPONENTS:
-        with threadpool_limits(1 if max(weights.shape) <= ONE_THREAD else None, "blas"):
+        with threadpool_limits(1, "blas"):  # the same bits on every machine; more threads mostly wait
             components = TruncatedSVD(COMPONENTS, random_state=0).fit(weights).components_
     else:
         components = np.eye(min(COMPONENTS, weights.shape[1]), weights.shape[1], dtype=CODE)
