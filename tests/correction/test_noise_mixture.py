@@ -41,6 +41,13 @@ def test_labels_of_one_class_that_became_one_other_are_found_where_both_are_apar
     assert np.all(np.diag(integrate_kinds(values, true).matrix) > 0.99)  # of right labels as well
 
 
+def test_labels_of_all_classes_that_went_to_the_next_are_found_where_classes_overlap(seed):
+    """One way after another would not do: as long as most are not in the model, each looks like overlap."""
+    values, given, true = make_votes(seed, 0.2, NEXT, width=0.4)
+    left = integrate_kinds(values, given).judge(values, given).argmax(axis=1) != true
+    assert left.mean() < 0.5 * np.mean(given != true)
+
+
 @pytest.mark.parametrize(("rates", "spread"), [(0.2, EVENLY), (0.2, NEXT), ([0.4, 0.0, 0.1, 0.0], EVENLY)])
 def test_of_labels_that_are_wrong_with_a_probability_this_share_is_wrong(seed, rates, spread):
     values, given, true = make_votes(seed, rates, spread, n=8_000, width=0.3)

@@ -5,8 +5,8 @@
     T[c] = (1 - rho_c) W[c] + rho_c (J - I)[c] / (K - 1),
 
 J the matrix of ones. A label is lost to the background at the rate rho_c, of which classes may share one:
-then every other class is equally likely. Or it goes one of a few *ways*: row c of W is c itself and the
-classes that labels of c are given as.
+then every other class is equally likely, or, if the noise is *directed*, as likely as is learned. Or it goes
+one of a few *ways*: row c of W is c itself and the classes that labels of c are given as.
 
 *Blur*: people err where rows are hard. With probability e the label comes from a blurred look at the row,
 
@@ -14,8 +14,9 @@ classes that labels of c are given as.
 
 share: of the given labels. The smaller the slope b, the less the look sees.
 
-The prior: a rate has density (1 - e)^(`FEW` - 1), as that of two classes, and row c of W is Dirichlet, FEW on
-c and 1 on each of its targets; each way costs the logarithm of how many ways there are.
+The prior: a rate has density (1 - e)^(`FEW` - 1), as that of two classes; directions follow a Dirichlet
+distribution, which is sparse; row c of W is Dirichlet, FEW on c and 1 on each of its targets; each way costs
+the logarithm of how many ways there are.
 
 While a kind is fitted (`_noise_softmax`) it has posteriors of these numbers, from expected counts: of (true,
 given) pairs, split between background and ways in proportion to what each explains, or of labels from a
@@ -29,6 +30,7 @@ from scipy.special import digamma, gammaln
 
 from subsvms.correction._noise_curve import FEW
 
+DIRECTIONS = 0.1  # of a Dirichlet prior: small, so that lost labels of a class go to few others
 IMPOSSIBLE = 1e-12  # a probability; what rests on a smaller one rests on rounding errors
 
 
@@ -60,6 +62,7 @@ class Kind(NamedTuple):
     group: np.ndarray  # (n_classes,): number of each class's rho; -1 if it is zero
     ways: tuple[tuple[int, int], ...] = ()  # from a class, to another
     log_prior: float = 0.0  # of the kind
+    directed: bool = False  # whether labels that are lost prefer some classes
 
     @property
     def sources(self) -> list[int]:
@@ -77,14 +80,15 @@ class Kind(NamedTuple):
             np.log(np.tile([0.1, 0.9], (n_classes, 1))),
             np.full((n_classes, n_classes), np.log(0.2)),
         )
-        first = ClassNoise(self, log_ways, log_ways, 0.0, np.eye(n_classes), log_ways, rates)
+        evenly = np.full((n_classes, n_classes), -np.log(n_classes - 1))
+        first = ClassNoise(self, log_ways, log_ways, 0.0, np.eye(n_classes), log_ways, evenly, rates)
         return self.weigh(seen.add_up(won), first)
 
     def weigh(self, counts: np.ndarray, before: "ClassNoise") -> "ClassNoise":
         """Return what expected counts of (true, given) say about the noise."""
         n_classes = len(counts)
         other, noisy, on = ~np.eye(n_classes, dtype=bool), self.group >= 0, self._mark_ways()
-        by_chance = np.where(noisy, np.exp(before.log_rates[:, 0]), 0.0)[:, None] / max(n_classes - 1, 1)
+        by_chance = np.where(noisy, np.exp(before.log_rates[:, 0]), 0.0)[:, None] * np.exp(before.log_spread)
         by_way = np.where(on, np.exp(before.log_rates[:, 1:] + before.log_ways), 0.0)
         lost = counts * np.where(other, by_chance / np.maximum(by_chance + by_way, IMPOSSIBLE**2), 0.0)
         divergence, log_rates, rho = 0.0, np.tile([-np.inf, 0.0], (n_classes, 1)), np.zeros(n_classes)
@@ -95,6 +99,13 @@ class Kind(NamedTuple):
             divergence = float(diverge(rates, np.array([[1.0, FEW]])).sum())
             log_rates[noisy] = expect_logs(rates)[numbers]
             rho[noisy] = (rates[:, 0] / rates.sum(axis=1))[numbers]
+        spread = other / (n_classes - 1)
+        log_spread = np.log(np.maximum(spread, IMPOSSIBLE))
+        if self.directed:
+            there = DIRECTIONS + lost[other].reshape(n_classes, -1)
+            divergence += float(diverge(there, np.full_like(there, DIRECTIONS)).sum())
+            spread[other] = (there / there.sum(axis=1, keepdims=True)).ravel()
+            log_spread[other] = expect_logs(there).ravel()
         ways, log_ways = np.eye(n_classes), np.full((n_classes, n_classes), np.log(IMPOSSIBLE))
         np.fill_diagonal(log_ways, 0.0)
         for c in self.sources:
@@ -105,10 +116,12 @@ class Kind(NamedTuple):
             log_ways[c, there], ways[c, there] = expect_logs(found), found / found.sum()
         log_matrix = log_rates[:, 1:] + log_ways
         if noisy.any():
-            background = log_rates[:, :1] - np.log(n_classes - 1)
+            background = log_rates[:, :1] + log_spread
             log_matrix = np.where(other, np.logaddexp(log_matrix, background), log_matrix)
-        matrix = (1.0 - rho)[:, None] * ways + rho[:, None] * other / (n_classes - 1)
-        return ClassNoise(self, counts, np.exp(log_matrix), divergence, matrix, log_ways, log_rates)
+        matrix = (1.0 - rho)[:, None] * ways + rho[:, None] * spread
+        return ClassNoise(
+            self, counts, np.exp(log_matrix), divergence, matrix, log_ways, log_spread, log_rates
+        )
 
     def _mark_ways(self):
         on = np.zeros((len(self.group), len(self.group)), dtype=bool)
@@ -125,6 +138,7 @@ class ClassNoise(NamedTuple):
     divergence: float  # of posterior from prior
     matrix: np.ndarray  # (n_classes, n_classes): E T
     log_ways: np.ndarray  # (n_classes, n_classes): E log W
+    log_spread: np.ndarray  # (n_classes, n_classes): expected logarithms of where lost labels go
     log_rates: np.ndarray  # (n_classes, 2): E log rho, E log(1 - rho)
 
     def expect(self, seen: Seen) -> np.ndarray:
