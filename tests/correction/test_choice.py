@@ -10,6 +10,9 @@ from sklearn.preprocessing import minmax_scale
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
 from subsvms.correction import _choice
 from subsvms.correction._choice import FOLDS, WIDTHS, choose_ensemble, mean_squared_distance, pick_first
+from subsvms.correction._learn import Sample, learn
+from subsvms.correction._rule import Settings
+from subsvms.ensemble._sampling import draw_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
 
@@ -66,6 +69,25 @@ def test_the_largest_subsets_are_tried_where_those_of_the_middle_size_are_far_be
     tried = [{one.subset_size for one in choose(X, labels).candidates} for labels in (chessboard, halves)]
     assert [len(sizes) for sizes in tried] == [3, 2]
     assert choose(X, chessboard).chosen.subset_size == max(tried[0])
+
+
+def test_the_papers_svms_help_to_rank_labels_unless_they_see_much_less(seed, monkeypatch):
+    X = np.random.default_rng(seed).random((1000, 2))
+    clean, chessboard = (X.sum(axis=1) > 1).astype(int), (X * 4).astype(int).sum(axis=1) % 2
+    assert choose(X, chessboard).make_second() is None
+    monkeypatch.setattr(_choice, "LEAST_WEIGHT", 0.0)
+    given = adversaries.uniform_flips(clean, error_rate=0.1, random_state=seed).labels
+    choice = choose(X, given)
+    assert choice.second_weight > 100 * choose(X, chessboard).second_weight
+    odds = choice.second_weight / (1 - choice.second_weight)
+    assert_allclose(np.log(odds), 200 * (choice.chosen.log_loss - choice.second.log_loss), atol=1e-6)
+    model, second = choice.make_model(), choice.make_second()
+    assert_allclose([second.C, second.gamma], [SubSVMClassifier().C, 1 / 2])
+    draws, more = (one.n_estimators * one.subsample_size for one in (model, second))
+    assert draws / 4 < more <= draws / 2
+    sample = Sample(X, given, np.arange(1000), draw_rows(given, 2, seed=seed))
+    learned = learn(sample, np.arange(2), {"random_state": seed}, Settings())
+    assert learned.second.intercept.dtype == learned.model.voters_.intercept.dtype  # alone they take float64
 
 
 def test_noisy_labels_choose_what_predicts_clean_ones_well(seed):

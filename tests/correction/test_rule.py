@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judged_votes import make_rule, make_table
+from judged_votes import make_rule, make_table, make_votes
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
@@ -72,6 +72,27 @@ def test_a_contradicted_label_ranks_low_in_a_class_thought_free_of_noise(seed):
     quality = judge(votes, labels, [[0.97, 0.03], [0.0, 1.0]], Settings()).quality
     divided = (labels == 1) & (np.abs(u) < 0.1)
     assert quality[np.argsort(u)[-3:]].max() < np.median(quality[divided])
+
+
+def test_second_votes_change_the_ranks_alone_and_only_of_rows_that_they_judge(seed):
+    votes, labels, true, u = make_table(seed)
+    rng = np.random.default_rng(seed)
+    others = make_votes(np.clip(rng.normal(1.0 * (true - 0.5), 0.3), -1, 1))
+    labels[5] = -1
+    second = others.mean_value
+    second[:5] = np.nan
+    rule = make_rule(votes, np.abs(labels), MATRIX)
+    both = replace(rule, second=(make_rule(others, np.abs(labels), MATRIX).noise, 0.25))
+    plain, ranked = (apply_rule(one, replace(votes, second=second), labels) for one in (rule, both))
+    alone = apply_rule(replace(rule, noise=both.second[0]), others, labels)
+    for name in set(vars(plain)) - {"quality"}:
+        assert_array_equal(getattr(plain, name), getattr(ranked, name))
+    assert_array_equal(ranked.quality[:5], plain.quality[:5])
+    assert_allclose(ranked.quality[5:], 0.75 * plain.quality[5:] + 0.25 * alone.quality[5:])
+    known = labels >= 0
+    area, before = (roc_auc_score((labels != true)[known], -one.quality[known]) for one in (ranked, plain))
+    assert area > before
+    assert_array_equal(apply_rule(both, votes, labels).quality, plain.quality)  # without second votes
 
 
 def test_where_overlap_is_certain_labels_stand_and_ranks_rely_more_on_votes(seed):

@@ -13,6 +13,7 @@ from scipy import sparse
 import subsvms.ensemble._device as device_module
 from subsvms import SubSVMClassifier, correct_labels
 from subsvms._effort import Effort
+from subsvms.correction import _choice
 from subsvms.ensemble._device import GPUBooth, count_gpus, explain_refusal, find_device, find_own_gpu
 from subsvms.ensemble._votes import count_votes
 from subsvms.exceptions import DeviceError, InputError
@@ -74,13 +75,18 @@ def test_training_and_new_rows_get_the_bits_of_the_cpu(gpu, shape, shift, option
 
 
 @needs_gpu
-def test_a_correction_is_the_same_to_the_bit(gpu):
+def test_a_correction_is_the_same_to_the_bit(gpu, monkeypatch):
     X, y = make_table(0, n_rows=60)
     y = np.where(np.arange(60) % 10 == 0, 1 - y, y)
-    options = {"estimator": SubSVMClassifier(n_estimators=10), "random_state": 0}
-    cpu, gpu = (correct_labels(X, y, device=name, **options) for name in ("cpu", "cuda"))
-    np.testing.assert_array_equal(cpu.labels, gpu.labels)
-    np.testing.assert_array_equal(cpu.label_quality, gpu.label_quality)
+    monkeypatch.setattr(_choice, "MOST_SVMS", 40)
+    monkeypatch.setattr(_choice, "LEAST_WEIGHT", 0.0)  # if SVMs are chosen, others rank labels as well
+    for estimator in (SubSVMClassifier(n_estimators=10), None):
+        options = {"estimator": estimator, "random_state": 0}
+        cpu, cuda = (correct_labels(X, y, device=name, **options) for name in ("cpu", "cuda"))
+        np.testing.assert_array_equal(cpu.labels, cuda.labels)
+        np.testing.assert_array_equal(cpu.label_quality, cuda.label_quality)
+        assert_same(cpu.votes, cuda.votes)
+    assert cpu.votes.second is not None
 
 
 @needs_gpu

@@ -20,7 +20,7 @@ from subsvms.correction._neighbours import find_witnesses
 from subsvms.correction._notes import SPARED, format_spared
 from subsvms.correction._result import Correction, list_suspicious
 from subsvms.correction._rule import Cutoff, Judgement, Rule, Settings
-from subsvms.ensemble._votes import Votes, count_votes
+from subsvms.ensemble._votes import Voters, Votes, count_votes
 from subsvms.exceptions import Note
 
 
@@ -39,6 +39,7 @@ class Learned:
     capped: bool  # as in `Drawing`
     level: float = CERTIFICATE_LEVEL
     cutoff: Cutoff | None = None  # the last label that may change, if `max_error_rate` limits them
+    second: Voters | None = None  # other SVMs, which only rank labels
 
     @property
     def settings(self) -> Settings:
@@ -68,7 +69,10 @@ class Learned:
         asked = X[others] if len(found) else X
         if self.model.kernel == "precomputed":
             asked = np.ascontiguousarray(asked[:, self.rows[self.in_pool]])
-        return mix_votes(known, found, count_votes(self.model.voters_, asked, effort), others)
+        votes = count_votes(self.model.voters_, asked, effort)
+        if self.second is not None:
+            votes = replace(votes, second=count_votes(self.second, asked, effort).mean_value)
+        return mix_votes(known, found, votes, others)
 
     def apply_rule(self, given: np.ndarray, votes: Votes, rows: Any, verified: Any = None) -> Judgement:
         """Judge labels without the limit on changes; the verdicts of people come last."""

@@ -56,8 +56,10 @@ def learn(
     """
     X, given, rows, drawing, verified = sample
     in_pool = drawing.in_pool(rows, given)
-    model, choice = train_model(sample, in_pool, classes, prepared)
+    model, second, choice = train_models(sample, in_pool, classes, prepared)
     votes = collect_votes(model, X, in_pool)
+    if second is not None:
+        votes = replace(votes, second=collect_votes(second, X, in_pool).mean_value)
     contradictory = np.zeros(len(given), dtype=bool)
     contradictory[in_pool] = find_contradictory(X[in_pool], given[in_pool])
     few = np.flatnonzero(drawing.in_sample(rows))
@@ -65,16 +67,21 @@ def learn(
         classes, given[few], votes.take(few), settings, drawing.sizes,
         look=SVMLook(model, X if len(few) == len(rows) else take_rows(X, few, model.kernel)),
         contradictory=contradictory[few], verified=None if verified is None else verified[few],
+        second_weight=choice.second_weight if choice else 0.0,
     )  # fmt: skip
-    return Learned(model, choice, rule, notes, rows, votes, in_pool, contradictory, drawing.capped, level)
+    return Learned(
+        model, choice, rule, notes, rows, votes, in_pool, contradictory, drawing.capped, level,
+        second=None if second is None else second.voters_,
+    )  # fmt: skip
 
 
-def train_model(
+def train_models(
     sample: Sample, in_pool: np.ndarray, classes: np.ndarray, prepared: SubSVMClassifier | dict
-) -> tuple[SubSVMClassifier, Choice | None]:
+) -> tuple[SubSVMClassifier, SubSVMClassifier | None, Choice | None]:
     """Train an ensemble on the pool: the one that is given, or the best that is found.
 
-    `prepared` holds the parameters of the latter that are not chosen from the data.
+    `prepared` holds the parameters of the latter that are not chosen from the data. Beside the best there may
+    be a second ensemble, which helps to rank labels.
     """
     X, drawing, pool = sample.X, sample.drawing, np.flatnonzero(in_pool)
     labels, whole = sample.given[pool], len(pool) == len(in_pool)
@@ -82,10 +89,16 @@ def train_model(
         size = subset_size(prepared.subsample_size, drawing.n_rows, len(classes))
         prepared.set_params(subsample_size=min(size, len(pool)))
         trained_on = X if whole else take_rows(X, pool, prepared.kernel)
-        return fit_numbered(prepared, trained_on, classes, labels), None
+        return fit_numbered(prepared, trained_on, classes, labels), None, None
     trained_on = X if whole else X[pool]
     choice = choose_ensemble(trained_on, labels, drawing.sizes, drawing.n_rows, n_jobs=prepared.get("n_jobs"))
-    return fit_numbered(choice.make_model(**prepared), trained_on, classes, labels), choice
+    model, second = choice.make_model(**prepared), choice.make_second(**prepared)
+    fit_numbered(model, trained_on, classes, labels)
+    if second is not None:
+        fit_numbered(second, trained_on, classes, labels)
+        if model.voters_.intercept.dtype == np.float32:  # then it is enough to rank by, and half of the time
+            second.voters_ = second.voters_.astype(np.float32)
+    return model, second, choice
 
 
 def collect_votes(model: SubSVMClassifier, X: Table, in_pool: np.ndarray) -> Votes:
@@ -104,7 +117,7 @@ def collect_votes(model: SubSVMClassifier, X: Table, in_pool: np.ndarray) -> Vot
 def learn_rule(
     classes: np.ndarray, given: np.ndarray, votes: Votes, settings: Settings, sizes: np.ndarray | None = None,
     *, look: CloserLook | None, judge: str | None = None, contradictory: np.ndarray | None = None,
-    verified: np.ndarray | None = None,
+    verified: np.ndarray | None = None, second_weight: float = 0.0,
 ) -> tuple[Rule, tuple[Note, ...]]:  # fmt: skip
     """Return what the votes on a table, or on a sample of it, say about any row of it, and notes on them."""
     announce("judging labels")
@@ -120,6 +133,10 @@ def learn_rule(
         with one_stage("checking that no change does harm"):
             overlap = find_overlap(look, given, votes, by_noise, sampled=sampled)
         rule = replace(rule, overlap=update_overlap(overlap, by_noise, given, decided))
+    if votes.second is not None:
+        heard = judged[~np.isnan(votes.second[judged, 0])]
+        second = estimate_noise(votes.second[heard], given[heard], classes, decided[heard])
+        rule = replace(rule, second=(second, second_weight))
     told = np.where(useless, -1, given)  # such rows have a note of their own
     changing = settings.action != "review" and bool(by_noise.flagged.any())
     notes = gather_notes(rule, votes, told, judge, changing=changing)

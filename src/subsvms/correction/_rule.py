@@ -12,6 +12,9 @@ were dropped (`_duplicates`). `max_error_rate` is the largest share of labels to
 The rule "posterior" takes overlap of the classes into account (`_overlap`): let o_b be the probability that
 rows that would join class b belong where they are. Then P(true b) is multiplied by 1 - o_b, and the rest goes
 to the given label.
+
+Ranks (`rank_quality`) are averaged with those from second votes, of SVMs that hardly learn noise that depends
+on the row (`_choice`); nothing else depends on these.
 """
 
 from dataclasses import dataclass, replace
@@ -93,6 +96,8 @@ class Rule:
     seen: np.ndarray  # (n_classes,): how many of them the rule was learned from
     settings: Settings
     overlap: Overlap | None = None  # None if nothing is known of it
+    # What second votes show of the noise, and their weight where labels are ranked (`_choice`)
+    second: tuple[NoiseEstimate, float] | None = None
 
 
 def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
@@ -131,7 +136,13 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     halt = np.select(list(halts.values()), [np.int8(reason) for reason in halts], np.int8(Halt.NONE))
     flagged = wanted & (halt == Halt.NONE)
     others = np.where(np.arange(n_classes) == given[:, None], -1.0, scores)
-    quality = rank_quality(values, noise.expect(values), by_noise, given, overlap.weight)
+    quality = rank_quality(values, noise, by_noise, given, overlap.weight)
+    if rule.second is not None and votes.second is not None:
+        noise, weight = rule.second
+        heard = ~np.isnan(votes.second[:, 0])
+        values = np.where(heard[:, None], votes.second, 0.0)
+        second = rank_quality(values, noise, noise.judge(values, given), given, overlap.weight)
+        quality = np.where(heard, (1.0 - weight) * quality + weight * second, quality)
     return Judgement(
         posterior=posterior, suggested=np.where(flagged | ~known, best, given), flagged=flagged,
         rival=pick_best(others, sizes), score=score, quality=np.where(known & ~asked, 1.0, quality),
@@ -150,7 +161,7 @@ def make_room(posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray) -> 
 
 
 def rank_quality(
-    values: np.ndarray, q: np.ndarray, posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray
+    values: np.ndarray, noise: NoiseEstimate, posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray
 ) -> np.ndarray:
     """Return how credible each given label is: its probability, averaged over two beliefs about the noise.
 
@@ -160,6 +171,7 @@ def rank_quality(
     belief alone calls every label right. The second has the weight `UNSEEN`; the more overlap explains what
     the rule would change, the more.
     """
+    q = noise.expect(values)
     n_classes = q.shape[1]
     evenly = UNKNOWN_RATE / (n_classes - 1)
     spread = np.full((n_classes, n_classes), evenly) + (1.0 - UNKNOWN_RATE - evenly) * np.eye(n_classes)

@@ -91,6 +91,8 @@ class Verdicts:
         Its probability, averaged with what it would be if a fifth of each class were wrong; the more
         overlap explains what looks wrong, the more the latter counts. So it also averages over noise that the
         rule does not know of: quality and confidence of a row do not add up to one, even with two classes.
+        If SVMs were chosen from the data, it is also averaged with what the votes of the paper's smaller SVMs
+        say (`votes.second`), where these predict the given labels about as well.
         `(1 - label_quality[rows]).sum()` is how many of these labels are expected to be wrong.
         """
         return self.judgement.quality

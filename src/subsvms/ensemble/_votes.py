@@ -39,10 +39,11 @@ class Votes:
     counts: np.ndarray  # (n_rows, n_classes), int: SVMs that vote for each class
     sums: np.ndarray  # (n_rows, n_classes), float: sums of the values that the SVMs give each class
     n_voters: np.ndarray  # (n_rows,), int: SVMs that voted
+    second: np.ndarray | None = None  # (n_rows, n_classes): mean values of other SVMs, which only rank labels
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        return dict(vars(self))
+        return {name: array for name, array in vars(self).items() if array is not None}
 
     def __add__(self, other: "Votes") -> "Votes":
         return Votes(self.counts + other.counts, self.sums + other.sums, self.n_voters + other.n_voters)
@@ -99,6 +100,11 @@ class Voters(NamedTuple):
     kernel: Kernel
     rows: Rows | None  # the training rows, if the kernel needs them
 
+    def astype(self, dtype: DTypeLike) -> "Voters":
+        """Return the same SVMs, which vote in this precision."""
+        lists, intercept = self.lists.astype(dtype), self.intercept.astype(dtype)
+        return self._replace(lists=lists, intercept=intercept, rows=self.rows and self.rows.astype(dtype))
+
 
 def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kernel) -> Voters:
     """Reduce a solution to what voting needs; `sizes` are the rows of each class."""
@@ -110,12 +116,9 @@ def gather_voters(X: Table, solution: Solution, sizes: np.ndarray, kernel: Kerne
     else:  # a sum over rows of x'z is one product with their weighted sum
         folded = weights if kernel.kind == PRECOMPUTED else _fold(weights, cut_huge(X))
         lists, rows = gather_rows(folded, every), None
-    dtype = vote_precision(X, weights, kernel)
     order = np.argsort(-np.asarray(sizes), kind="stable")
-    return Voters(
-        lists.astype(dtype), solution.intercept.ravel().astype(dtype), solution.pairs, order,
-        kernel, rows and rows.astype(dtype),
-    )  # fmt: skip
+    voters = Voters(lists, solution.intercept.ravel(), solution.pairs, order, kernel, rows)
+    return voters.astype(vote_precision(X, weights, kernel))
 
 
 def _fold(weights: sparse.csr_array, X: Table) -> sparse.csr_array:
