@@ -9,7 +9,7 @@ from large_tables import make_columns
 from nasty_texts import assert_refused
 from pyarrow import feather, parquet
 
-from subsvms.app.runs.parts import stage_files
+from subsvms.app.runs.parts import open_parquet, stage_files
 from subsvms.app.runs.source import open_source
 from subsvms.app.tables.table import read_table
 from subsvms.app.tables.where import find_common_format
@@ -92,3 +92,13 @@ def test_what_does_not_fit_is_refused(tmp_path, staged):
 def test_a_forged_arrow_file_is_refused(tmp_path, staged, name, how):
     path = write_forged(tmp_path, name, how)
     assert_refused("t.arrow' cannot be read (", stage_files, [path], "feather", staged, label="label")
+
+
+@pytest.mark.parametrize("columns", [
+    {"row": pa.array([], pa.int64())}, {"row": [1, 2], "x": [[1], [2]]}, {"row": ["a", "b"], "x": [1, 2]},
+])  # fmt: skip
+def test_a_part_without_rows_with_lists_or_with_a_text_called_row_is_written(tmp_path, columns):
+    table = pa.table(columns)
+    with open_parquet(tmp_path / "x.parquet", table) as file:
+        file.write_table(table)
+    assert parquet.read_table(tmp_path / "x.parquet").equals(table)

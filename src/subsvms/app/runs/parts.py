@@ -270,11 +270,13 @@ def open_parquet(path: Path, first: Any) -> Any:
         for column in start.columns
     ]
     nested = any(pa.types.is_nested(column.type) for column in start.columns)  # has other names in Parquet
-    names = [name for name, found in zip(first.column_names, varied, strict=True) if not found]
-    numbers = (
-        {"row": "DELTA_BINARY_PACKED"} if first.schema.names[:1] == ["row"] else None
-    )  # of rows, in order
-    return parquet.ParquetWriter(path, first.schema, use_dictionary=nested or names, column_encoding=numbers)
+    counted = first.column_names[:1] == ["row"] and pa.types.is_integer(first.schema.types[0])
+    numbers = {"row": "DELTA_BINARY_PACKED"} if counted and not nested else {}  # of rows, in order
+    pairs = zip(first.column_names, varied, strict=True)
+    names = [name for name, found in pairs if not found and name not in numbers]
+    return parquet.ParquetWriter(
+        path, first.schema, use_dictionary=nested or names, column_encoding=numbers or None
+    )
 
 
 def name_part(number: int) -> str:
