@@ -31,19 +31,20 @@ def test_reasons_name_vote_probability_and_threshold(cancer):
 
 
 @pytest.mark.parametrize("p, winner, action, halt, said", [
-    (0.984, 1, "keep", 0, ", but of the rows with such votes and the label 'X' an estimated 98 in 100 "
-     "are 'X': votes often contradict right labels where classes overlap; probability of 'X' is 0.984, "),
-    (0.999, 1, "keep", 0, " an estimated > 99 in 100 are 'X': "),
+    (0.984, 1, "keep", 0, ", but of the rows with such votes and the label 'X' about 98 in 100 are 'X', "
+     "if errors depend on the class alone: votes often contradict right labels where classes overlap; "
+     "probability of 'X' is 0.984, "),
+    (0.999, 1, "keep", 0, " more than 99 in 100 are 'X', "),
     (0.984, 0, "keep", 0, " vote 'X'; probability"),
     (0.984, 1, "keep", int(Halt.TOLD_APART), " vote 'C'; probability"),
     (0.3, 1, "keep", 0, " vote 'C'; probability"),  # held back by min_confidence
-    (0.3, 0, "fix", 0, " and the label 'X' an estimated 70 in 100 are 'C': many are wrong, the label is 'X'"),
+    (0.3, 0, "fix", 0, " and the label 'X' about 70 in 100 are 'C', if errors"),
     (0.3, 1, "fix", 0, " vote 'C', the label is 'X'; probability"),
 ])  # fmt: skip
 def test_the_reason_says_why_the_votes_and_the_probability_differ(p, winner, action, halt, said):
     case = Case(0, 1, 100, winner, 89, p, 1 - p, action, halt)
     assert said in format_reason(case, ["'X'", "'C'"], Settings())
-    assert " an estimated " not in format_reason(case, ["'X'", "'C'"], Settings(rule="majority"))
+    assert "such votes" not in format_reason(case, ["'X'", "'C'"], Settings(rule="majority"))
 
 
 def test_only_a_unanimous_vote_is_shown_as_all_or_none():

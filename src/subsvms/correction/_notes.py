@@ -284,10 +284,11 @@ def format_despite(case: Case, names: list[str], judge: str | None = None) -> st
     if case.winner == best:
         return ""
     n, votes = round(100 * share), "votes" if judge is None else "shares"
+    many = f"about {n}" if n < 100 else "more than 99"
     why = f"{votes} often contradict right labels where classes overlap" if kept else "many are wrong"
     return (
-        f", but of the rows with such {votes} and the label {names[case.given]} an estimated "
-        f"{n if n < 100 else '> 99'} in 100 are {names[best]}: {why}"
+        f", but of the rows with such {votes} and the label {names[case.given]} {many} in 100 are "
+        f"{names[best]}, if errors depend on the class alone: {why}"
     )
 
 

@@ -89,6 +89,9 @@ def test_issues_and_scores_are_those_of_a_run_in_memory(folder, tmp_path, change
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "memory" / name).read_bytes()
     scores = parquet.read_table(tmp_path / "parts/scores")
     assert scores.equals(parquet.read_table(tmp_path / "memory/scores.parquet"))
+    records = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("parts", "memory")]
+    share, again = (record["found"]["contradicted_share"] for record in records)
+    assert share == again == np.mean(scores["contradicted"])
     listed = parquet.read_table(tmp_path / "parts/issues.parquet")
     assert listed["flips"].null_count < len(listed) and all(listed["supporting"].to_pylist())
 
