@@ -35,7 +35,7 @@ def test_clean_labels_stay_and_several_classes_are_corrected(cancer, seed, n_cla
 def test_an_attack_is_largely_undone(cancer, seed, alpha):
     X, y = cancer
     given = attacked(y, seed, alpha=alpha)
-    correction = quick(X, given, random_state=seed)
+    correction = quietly(X, given, random_state=seed)  # half of a class: some changes may be held back
     assert np.sum(correction.labels != y) < 0.75 * np.sum(given != y)  # most seeds: less than a quarter
     assert correction.changed.sum() == np.sum(correction.labels != given)
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -19,8 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
-from subsvms.correction._other_judges import ClassifierLook, make_votes, predict_rows
-from subsvms.correction._overlap import Sides, compare_sides
+from subsvms.correction._other_judges import ClassifierLook, doubt_changes, make_votes, predict_rows
+from subsvms.correction._overlap import CloserLook, Sides, compare_sides
 from subsvms.displays import CertifiedCurveDisplay
 from subsvms.exceptions import InputError, LabelNoiseWarning
 
@@ -168,6 +169,22 @@ def test_changes_are_checked_by_the_judge_itself(seed):
     ):
         look = ClassifierLook([judge], table, np.array(["a", "b", "c"]), seed)
         assert (compare_sides(look, Sides(one, other, 0.5)) < 1e-3) == expected
+
+
+def test_trees_doubt_changes_that_the_features_do_not_support(seed):
+    """Labels of random rows are thought wrong, in place of those that are."""
+    X, clean, given = make_rows(seed, n=600)
+    judged = correct(X, given, JUDGES["logistic"]).judgement
+    other = np.random.default_rng(seed).permutation(600)
+    false = replace(
+        judged, flagged=judged.flagged[other], suggested=1 - given, posterior=judged.posterior[other]
+    )
+    classes, look = np.arange(2), CloserLook(seed, X)
+    right, wrong = (doubt_changes(look, classes, given, one) for one in (judged, false))
+    assert right.max() < wrong.min() and wrong.min() > 0.5
+    assert doubt_changes(CloserLook(seed, sparse.csr_array(X)), classes, given, false).min() > 0.5
+    for none in (None, CloserLook(seed), CloserLook(seed, X * 1e300)):  # no numbers, or not for trees
+        assert not doubt_changes(none, classes, given, false).any()
 
 
 def test_the_seed_and_threads_of_the_corrector_reach_all_parts():

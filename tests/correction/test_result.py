@@ -93,17 +93,18 @@ def test_clean_labels_of_separate_classes_need_no_note(load):
 
 def test_notes_say_that_changes_were_held_back_without_a_warning(cancer, corrected):
     X, y = cancer
-    (many,) = corrected.notes  # attacked labels: no warning, but what else it may be
+    many = corrected.notes[0]  # attacked labels: no warning, but what else it may be
     own = format_percent(corrected.flagged[corrected.given == 1].mean())
     assert many.kind == "many" and f"'1' ({own})" in many
     assert "<li>More than a tenth of a class looks wrong: " in corrected._repr_html_()
     capped = quick(X, attacked(y), max_error_rate=0.02, min_confidence=0.9)
     halts = capped.judgement.halt[capped.held_back]
-    by_limit, by_rule = int(np.sum(halts == Halt.CAPPED)), int(np.sum(halts == Halt.NONE))
-    assert by_limit and by_rule and by_limit + by_rule == len(halts)
+    by_limit, by_rule, by_trees = (int(np.sum(halts == h)) for h in (Halt.CAPPED, Halt.NONE, Halt.DISPUTED))
+    assert by_limit and by_rule and by_trees and by_limit + by_rule + by_trees == len(halts)
     assert capped.notes == (
         f"For {len(halts)} more, another label is more probable, but the given one was kept: {by_rule} by a "
-        f"probability of at most 0.9, {by_limit} by the limit on changes.",
+        f"probability of at most 0.9, {by_limit} by the limit on changes, {by_trees} by trees on the same "
+        "features.",
     )
 
 

@@ -122,6 +122,34 @@ def test_overlap_takes_probability_from_the_class_that_rows_would_join(seed):
     assert_array_equal(kept.halt == Halt.UNTESTED, whole.flagged & (labels == 0))
 
 
+def test_a_change_against_most_labels_of_its_kind_needs_rates_that_are_known():
+    votes, labels, _, _ = make_table(0, rates=(0.0, 0.7))
+    rule = make_rule(votes, labels, [[1.0, 0.0], [0.7, 0.3]])
+    known = apply_rule(rule, votes, labels)
+    assert known.flagged.mean() > 0.2 and not np.any(known.halt)
+    for limits in (
+        {"rate_interval": np.array([[0.0, 0.0], [0.6, 0.8]])},
+        {"error_rate_interval": [0.2, 0.4]},
+    ):
+        unknown = replace(rule, noise=replace(rule.noise, **limits))
+        held = apply_rule(unknown, votes, labels)
+        assert_array_equal(held.halt == Halt.OUTNUMBERED, known.flagged)
+        assert not held.flagged.any() and np.all(held.posterior[known.flagged, 1] > 0.5)
+        majority = replace(unknown, settings=Settings(rule="majority"))
+        assert apply_rule(majority, votes, labels).flagged.any()
+
+
+def test_what_trees_doubt_is_not_changed_and_its_probability_stays(seed):
+    votes, labels, _, _ = make_table(seed, rates=(0.1, 0.1))
+    rule = make_rule(votes, labels, [[0.9, 0.1], [0.1, 0.9]])
+    doubted = Overlap(np.zeros(2), np.zeros(2, dtype=bool), doubt=np.array([0.0, 0.4]))
+    whole, part = (apply_rule(replace(rule, overlap=one), votes, labels) for one in (None, doubted))
+    assert_array_equal(part.posterior, whole.posterior)
+    assert_array_equal(part.halt == Halt.DISPUTED, whole.flagged & ~part.flagged)
+    assert_array_equal(part.flagged, whole.flagged & ((labels == 1) | (0.6 * whole.score > 0.5)))
+    assert np.any(part.halt) and part.flagged[labels == 0].any()
+
+
 @pytest.mark.parametrize("rate", [0.3, 0.36, 0.395])
 @pytest.mark.parametrize("weight", [0.0, 1.0])
 def test_ranks_make_sense_under_heavy_noise(rate, weight):

@@ -62,6 +62,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what it wr
     ("scale", "pool", "scale_pool.csv",
      f"POOLS, LARGE, load_any, list_cases = (200,), {{}}, {BLOBS}, lambda _: [('clean', 'clean', '', 0)]"),
     ("scale", "cost", "scale_cost.json", "BLOCK, SHAPES = 600, [(5, 200, 20, 'rbf')]"),
+    ("attacks", "", "attacks.md", "OTHERS, ATTACKS, NOISE = ['breast cancer'], ['surest'], ['uniform']"),
     ("several", "", "several.md", "list_tables, CASES = lambda _: ['iris'], [('uniform', 0.1)]"),
     ("small_table", "{}/small.csv --label y --runs 1", "small_table.json", ""),
     ("speed", "--svms 50 --times 1 --out {}/speed.json", "speed.json",

@@ -219,7 +219,9 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             p = look.predict(given)
         validate_data(self, X, reset=True, skip_check_array=True)  # names and number of features
         votes, judge = judges.make_votes(p), judges.name_judge(self.estimator)
-        numbers = None if look is None else _read_numbers(X)
+        numbers = None
+        if look is not None:
+            look.features = numbers = _read_numbers(X)
         rows, alone = np.arange(len(given)), np.zeros(len(given), dtype=bool)
         contradictory = alone if numbers is None else find_contradictory(numbers, given)
         rule, notes = learn_rule(

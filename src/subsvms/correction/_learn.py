@@ -18,6 +18,7 @@ from subsvms.correction._choice import Choice, choose_ensemble
 from subsvms.correction._judge import Learned, mix_votes
 from subsvms.correction._neighbours import find_contradictory
 from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise, is_solvable, rank_evidence
+from subsvms.correction._other_judges import doubt_changes
 from subsvms.correction._overlap import CloserLook, SVMLook, find_overlap, update_overlap
 from subsvms.correction._rule import Halt, Rule, Settings, apply_rule, keep_labels
 from subsvms.ensemble._classifier import SubSVMClassifier
@@ -126,12 +127,14 @@ def learn_rule(
     judged = np.flatnonzero(((given >= 0) | (decided >= 0)) & (votes.n_voters > 0) & ~useless)
     noise = estimate_noise(votes.mean_value[judged], given[judged], classes, decided[judged])
     seen = np.bincount(given[given >= 0], minlength=len(classes))
-    rule = Rule(noise, seen if sizes is None else sizes, seen, settings)
+    mixed = 1.0 - noise.expect(votes.mean_value[judged]).max(axis=1).sum() / max(len(judged), 1)
+    rule = Rule(noise, seen if sizes is None else sizes, seen, settings, mixed=float(mixed))
     by_noise = keep_labels(apply_rule(rule, votes, given), given, useless, Halt.DUPLICATE)
     sampled = bool(rule.sizes.sum() > rule.seen.sum())  # then other rows may change, if none of these does
     if settings.rule == "posterior" and (sampled or by_noise.flagged.any()):
         with one_stage("checking that no change does harm"):
             overlap = find_overlap(look, given, votes, by_noise, sampled=sampled)
+            overlap = overlap._replace(doubt=doubt_changes(look, classes, given, by_noise))
         rule = replace(rule, overlap=update_overlap(overlap, by_noise, given, decided))
     if votes.second is not None:
         heard = judged[~np.isnan(votes.second[judged, 0])]

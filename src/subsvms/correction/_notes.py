@@ -18,6 +18,8 @@ HALTS = {
     Halt.REFUSED: "people kept such labels where they looked",
     Halt.DUPLICATE: "another row has the same features and another label, and duplicates were dropped",
     Halt.UNAUDITED: "the audit did not confirm a change of this label",
+    Halt.OUTNUMBERED: "most rows like it have this label, and how many labels are wrong is not known",
+    Halt.DISPUTED: "trees that learned from the same features find such changes less probable",
 }
 JUDGES_HALTS = {  # the same, where a judge other than SVMs would be misrepresented
     Halt.UNASKED: "every part of the judge was trained on this row, so none can judge it",
@@ -30,6 +32,8 @@ KEEPERS = {  # the same, in a list of what kept how many labels; where nothing h
     Halt.DUPLICATE: "an equal row with another label",
     Halt.REFUSED: "answers of people",
     Halt.UNAUDITED: "an audit that did not confirm a change",
+    Halt.OUTNUMBERED: "similar rows with the same label",
+    Halt.DISPUTED: "trees on the same features",
 }
 SPARED = {  # why a whole group of labels was kept
     Halt.TOLD_APART: "{labels}: the features distinguish their rows from those they would join, so the "
@@ -37,6 +41,9 @@ SPARED = {  # why a whole group of labels was kept
     Halt.UNTESTED: "{labels}: among the rows that everything is learned from are too few like them to check "
     "the changes; of a large table, a larger pool ({pool_size}) has more.",
     Halt.REFUSED: "{labels}: people looked at such labels, and found them right.",
+    Halt.OUTNUMBERED: "{labels}: most rows like them have the same label. Either most labels of another "
+    "class are wrong, or classes overlap, or labels were changed on purpose, and the table does not tell "
+    "which: look at some of these rows, or let people answer about them.",
     Halt.DUPLICATE: "{n} rows share their features with a row of another label, and none with a row of the "
     "same label: duplicates were probably dropped with the label included. Nothing can be learned from such "
     "rows, so their labels were kept; drop duplicates by the features alone, or keep all rows.",

@@ -11,6 +11,11 @@ the shares of its votes are the probabilities: so the noise, the rule and its li
 Out-of-sample are the out-of-bag probabilities of a forest, or else those of cross-validation. Classes with
 fewer rows than `SMALLEST_CLASS` are not learned, since no label is changed from or to them. Their rows, and
 rows without a label, are judged by a classifier that is fitted to all others.
+
+Trees also check what another judge would change. Noise by class is a property of the labels:
+whoever judges should find the same. Overlap, and flips that were chosen to harm one kind of judge, look
+different to another. With p the mean probability of the changes to class b, and p' that by the noise and the
+probabilities of trees, a label is only changed if it would be after its probability times min(1, p' / p).
 """
 
 import warnings
@@ -24,8 +29,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 
 from subsvms._effort import announce
-from subsvms.correction._noise import SMALLEST_CLASS
+from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise
 from subsvms.correction._overlap import CloserLook
+from subsvms.correction._rule import Judgement
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._votes import Votes
 from subsvms.exceptions import InputError
@@ -38,6 +44,8 @@ QUIET = (  # rows without out-of-bag probabilities are dealt with; threads were 
     "invalid value encountered in divide",
     "'n_jobs' has no effect",
 )
+N_TREES, LEAF = 100, 3  # to check changes: a quarter of a second for a thousand rows
+MOST_JUDGED = 3000  # rows that they learn from, and columns: twice as many take more than a second
 SUM_ERROR, RANGE_ERROR = 1e-3, 1e-6  # by which given probabilities may miss the sum 1, and the range 0 to 1
 
 
@@ -143,6 +151,41 @@ def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray,
         asked, _ = _safe_split(estimator, X, None, others, rows)
         fill(others, model, model.predict_proba(asked))
     return p
+
+
+def doubt_changes(
+    look: CloserLook | None, classes: np.ndarray, given: np.ndarray, judgement: Judgement
+) -> np.ndarray:
+    """Return by how much less probable trees find the changes to each class, from 0 to 1.
+
+    Two classes only: with more it was not measured, and the model of the noise is slower than the trees.
+    """
+    doubt = np.zeros(len(classes))
+    X = None if look is None else look.features
+    if look is None or X is None or X.shape[1] > MOST_JUDGED or len(classes) > 2:
+        return doubt
+    if not judgement.flagged.any():
+        return doubt
+    rows = np.flatnonzero(given >= 0)
+    if len(rows) > MOST_JUDGED:
+        rows = np.sort(np.random.default_rng(look.seed).choice(rows, MOST_JUDGED, replace=False))
+    few = np.bincount(given[rows], minlength=2).min() < SMALLEST_CLASS
+    if few or max(-X.min(), X.max()) > np.finfo(np.float32).max:  # trees take single precision
+        return doubt
+    from sklearn.ensemble import ExtraTreesClassifier  # not for every table
+
+    trees = ExtraTreesClassifier(N_TREES, min_samples_leaf=LEAF, bootstrap=True, random_state=look.seed)
+    p = predict_rows(trees, X[rows], given[rows], classes, look.seed)
+    values = make_votes(p).mean_value
+    asked = np.isfinite(values[:, 0])
+    rows, values = rows[asked], values[asked]
+    second = estimate_noise(values, given[rows], classes).judge(values, given[rows])
+    for b in range(len(classes)):
+        joining = judgement.flagged[rows] & (judgement.suggested[rows] == b)
+        if joining.any():
+            first = judgement.posterior[rows[joining], b].mean()
+            doubt[b] = max(0.0, 1.0 - second[joining, b].mean() / first)
+    return doubt
 
 
 def can_leave_out(estimator: Any) -> bool:

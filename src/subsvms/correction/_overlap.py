@@ -57,8 +57,8 @@ class Sides(NamedTuple):
 class CloserLook:
     """Looks at the rows of a table more closely than the votes did."""
 
-    def __init__(self, seed: int):
-        self.seed = seed
+    def __init__(self, seed: int, features: Table | None = None):
+        self.seed, self.features = seed, features  # numbers that any other judge can learn from, if there are
 
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
         """Return out-of-sample values, larger for rows that look like side 1; NaN for a row without one."""
@@ -69,7 +69,8 @@ class SVMLook(CloserLook):
     """Looks with SVMs like those that voted, trained on the rows in question alone."""
 
     def __init__(self, model: SubSVMClassifier, X: Table):
-        super().__init__(check_random_state(model.random_state).randint(2**31 - 1))
+        seed = check_random_state(model.random_state).randint(2**31 - 1)
+        super().__init__(seed, None if model.kernel == "precomputed" else X)
         self.model, self.X = model, X
 
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
@@ -138,10 +139,15 @@ def update_overlap(
     agreement = weigh_agreement(judgement, given, verified)
     heard = (agreement != 0.0) & ~overlap.untested
     least = EVEN / (1.0 + EVEN)  # what the features say is never certain: people know better
-    weight = expit(logit(np.clip(overlap.weight, least, 1.0 - least)) - agreement)
-    weight = np.where(heard, weight, overlap.weight)
+
+    def update(before):
+        return np.where(heard, expit(logit(np.clip(before, least, 1.0 - least)) - agreement), before)
+
+    weight = update(overlap.weight)
     refused = np.flatnonzero((overlap.weight <= 0.5) & (weight > 0.5))
-    return overlap._replace(weight=weight, refused=tuple(refused.tolist()))
+    return overlap._replace(
+        weight=weight, refused=tuple(refused.tolist()), doubt=np.minimum(update(overlap.doubt), overlap.doubt)
+    )
 
 
 def weigh_agreement(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> np.ndarray:
