@@ -8,7 +8,8 @@ Twelve tables of two classes, at most 1,000 rows of each. Attacks choose the row
 not: uniform flips, flips by class, and flips of one class alone. A run is *worse* if more labels are wrong
 after it than before, and *silent* if no note says anything. Each run is made with and without the two guards
 (`is_outnumbered` in `correction/_rule.py`, `doubt_changes` in `_other_judges.py`), which were chosen on these
-tables without a5a and moons, with seeds 0 to 3; report others. Finished runs are not repeated.
+tables without a5a and moons, with seeds 0 to 3; but that the rate of the whole table must be known, too, was
+added after a run on a1a with seed 10, so report others. Finished runs are not repeated.
 """
 
 import argparse
