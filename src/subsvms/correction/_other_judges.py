@@ -28,6 +28,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 
+from subsvms._columns import find_stored, take_columns
 from subsvms._effort import announce
 from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise
 from subsvms.correction._overlap import CloserLook
@@ -162,9 +163,12 @@ def doubt_changes(
     """
     doubt = np.zeros(len(classes))
     X = None if look is None else look.features
-    if look is None or X is None or X.shape[1] > MOST_JUDGED or len(classes) > 2:
+    if look is None or X is None or len(classes) > 2 or not judgement.flagged.any():
         return doubt
-    if not judgement.flagged.any():
+    if sparse.issparse(X):
+        X = take_columns(X, find_stored(X.indices, X.shape[1]))
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # trees take no others
+    if X.shape[1] > MOST_JUDGED:
         return doubt
     rows = np.flatnonzero(given >= 0)
     if len(rows) > MOST_JUDGED:
