@@ -27,7 +27,7 @@ from sklearn.datasets import load_digits, make_moons
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
-from benchmarks.made import append_lines, find_done, write
+from benchmarks.made import append_lines, find_done, read_seeds, write
 from benchmarks.quality import load
 from subsvms import adversaries, correct_labels
 
@@ -162,8 +162,7 @@ def main():
     if not args.tables:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            first, _, last = args.seeds.partition("-")
-            measure_all(args.data_dir, range(int(first), int(last or first) + 1))
+            measure_all(args.data_dir, read_seeds(args.seeds))
     write_tables()
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from benchmarks.made import append_lines, find_done, write
+from benchmarks.made import append_lines, find_done, read_seeds, write
 from benchmarks.ordinary import (
     HARM,
     LARGE,
@@ -29,7 +29,6 @@ from benchmarks.ordinary import (
     list_real,
     make_parser,
     read,
-    read_seeds,
 )
 from benchmarks.pages import as_markdown
 from benchmarks.quality import FEATURES

@@ -28,8 +28,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import ordinary, several
-from benchmarks.made import write
-from benchmarks.ordinary import read_seeds, run_missing
+from benchmarks.made import read_seeds, write
+from benchmarks.ordinary import run_missing
 from benchmarks.pages import as_markdown, save
 from subsvms import LabelCorrector
 

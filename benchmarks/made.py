@@ -47,6 +47,12 @@ def find_done(path, columns):
         return {tuple(line[key] for key in columns) for line in csv.DictReader(file)}
 
 
+def read_seeds(words):
+    """Return the seeds that a word stands for: one, or first-last."""
+    first, _, last = words.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
 def note(path, lines=None):
     """Record what makes a file now; if that is a page of these lines, what made the lines."""
     target = path.with_name(MADE)

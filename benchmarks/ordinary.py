@@ -32,7 +32,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import minmax_scale
 
-from benchmarks.made import append_lines, find_done, write
+from benchmarks.made import append_lines, find_done, read_seeds, write
 from benchmarks.pages import as_markdown
 from benchmarks.peers.methods import cleanlab_boosting, cleanlab_logistic, cleanlab_svc, correct
 from benchmarks.quality import FEATURES, load
@@ -205,12 +205,6 @@ def write_report(path):
         "## Ranking (ROC AUC)\n\n" + "\n".join(as_markdown(auc.reset_index())),
     ]
     write(path.with_suffix(".md"), "\n\n".join(text) + "\n", lines=path)
-
-
-def read_seeds(words):
-    """Return the seeds that a word stands for: one, or first-last."""
-    first, _, last = words.partition("-")
-    return range(int(first), int(last or first) + 1)
 
 
 def run_missing(run, jobs, path, columns, workers):

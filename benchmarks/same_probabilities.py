@@ -33,8 +33,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_te
 from sklearn.svm import SVC
 
 from benchmarks import ordinary, several
-from benchmarks.made import append_lines, find_done, write
-from benchmarks.ordinary import HARM, read_seeds, score
+from benchmarks.made import append_lines, find_done, read_seeds, write
+from benchmarks.ordinary import HARM, score
 from benchmarks.pages import as_markdown
 from benchmarks.peers.methods import N_FOLDS
 from subsvms import LabelCorrector

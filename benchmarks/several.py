@@ -11,7 +11,6 @@ runs are not repeated.
 """
 
 import argparse
-import csv
 import os
 import sys
 import time
@@ -24,7 +23,7 @@ import pandas as pd
 from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.preprocessing import minmax_scale
 
-from benchmarks.made import append_lines, write
+from benchmarks.made import append_lines, find_done, read_seeds, write
 from benchmarks.quality import load
 from subsvms import adversaries, correct_labels
 
@@ -150,10 +149,7 @@ def list_tables(folder):
 def measure_all(name, folder, seeds):
     """Correct every table after every attack, and append a line for each."""
     path = RESULTS / "several.csv"
-    done = set()
-    if path.exists():
-        done = {tuple(line[key] for key in ("name", "data", "attack", "rate", "seed"))
-                for line in csv.DictReader(path.open())}  # fmt: skip
+    done = find_done(path, ("name", "data", "attack", "rate", "seed"))
     for data in list_tables(folder):
         for seed in seeds:
             X, clean = load_table(data, folder, seed)
@@ -225,8 +221,7 @@ def main():
     if not args.tables:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            first, _, last = args.seeds.partition("-")
-            measure_all(args.name, args.data_dir, range(int(first), int(last or first) + 1))
+            measure_all(args.name, args.data_dir, read_seeds(args.seeds))
     write_tables()
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_array
 
-from benchmarks.made import write
+from benchmarks.made import read_seeds, write
 from benchmarks.ordinary import (
     HARM,
     KINDS,
@@ -27,7 +27,6 @@ from benchmarks.ordinary import (
     list_real,
     make_parser,
     read,
-    read_seeds,
     run_missing,
 )
 from benchmarks.pages import as_markdown

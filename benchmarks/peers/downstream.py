@@ -34,7 +34,8 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
-from benchmarks.ordinary import corrupt, list_real, make_parser, read, read_seeds, run_missing
+from benchmarks.made import read_seeds
+from benchmarks.ordinary import corrupt, list_real, make_parser, read, run_missing
 from benchmarks.peers.methods import METHODS, take_own
 from benchmarks.peers.page import write_page
 from benchmarks.peers.scores import SCORES, rank
