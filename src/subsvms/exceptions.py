@@ -331,4 +331,4 @@ def format_others(contradicted: float | None, judge: str | None = None) -> str:
     if contradicted is None:
         return f"{others[0].upper()}{others[1:]}; {only}."
     who = "The votes contradict" if judge is None else f"{judge[0].upper()}{judge[1:]} contradicts"
-    return f"{who} {format_percent(contradicted)} of the labels: up to that share, {others}; {only}."
+    return f"{who} {format_percent(contradicted)} of the labels: at least up to that share, {others}; {only}."

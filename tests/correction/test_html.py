@@ -26,7 +26,9 @@ def test_it_says_what_was_found_shows_the_worst_rows_and_where_to_go_on(cancer, 
     assert found["words"][1].startswith(f"{n} were changed; about ")
     assert re.fullmatch(r"Errors that depend on the class alone: .* %\)\.", found["words"][2])
     share = format_percent(corrected.contradicted.mean())
-    assert found["words"][3].startswith(f"The votes contradict {share} of the labels: up to that share, ")
+    assert found["words"][3].startswith(
+        f"The votes contradict {share} of the labels: at least up to that share, "
+    )
     rows = [int(row) for row in found["table"]["row"]]
     assert len(rows) == ROWS_SHOWN and corrected.flagged[rows].all()
     worst = np.sort(corrected.label_quality[corrected.flagged])[:ROWS_SHOWN]

@@ -102,8 +102,8 @@ def test_a_rate_with_a_wide_interval_is_not_named():
     whole, first, second, others = str(replace(noise, contradicted=0.14)).splitlines()
     assert whole.startswith("Errors that depend on the class alone: ")
     assert second.startswith("  of true 'yes': ") and others == (
-        "The votes contradict 14 % of the labels: up to that share, errors of other kinds (near the border, "
-        "in a region, by one person) cannot be excluded; only people's answers can tell."
+        "The votes contradict 14 % of the labels: at least up to that share, errors of other kinds (near "
+        "the border, in a region, by one person) cannot be excluded; only people's answers can tell."
     )
     assert str(noise).splitlines()[-1].startswith("Errors of other kinds (near the border, ")
     assert first.endswith(": not known (0 to 50 %)") and second.endswith(" % (28 to 33 %)")

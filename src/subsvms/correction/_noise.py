@@ -68,7 +68,7 @@ class NoiseEstimate:
     Errors that depend on the class alone: 9.7 % (7.6 to 12 %)
       of true 'cat': 19 % (15 to 24 %)
       of true 'dog': < 0.1 % (0 to < 0.1 %)
-    The votes contradict 10 % of the labels: up to that share, errors of other kinds ... can tell.
+    The votes contradict 10 % of the labels: at least up to that share, errors of other kinds ... can tell.
     """
 
     classes: np.ndarray
