@@ -4,7 +4,7 @@ import os
 import signal
 
 import pytest
-from browsers import PATIENT, Reviewer, read_acts, serving, stored, total, wait
+from browsers import Reviewer, read_acts, serving, stored, total, wait
 
 pytestmark = pytest.mark.slow
 
@@ -206,13 +206,31 @@ def test_an_address_is_not_overwritten_before_the_page_has_seen_it(review, width
     ann.see("#issue", "Row 21:")
 
 
-def test_a_link_is_followed_once_the_server_is_back(review):
-    ann = review(pauses=PATIENT)  # so that the server is back before the page asks again
+@pytest.mark.parametrize("is_loaded_again", [False, True])
+def test_a_link_is_followed_once_the_server_is_back(review, is_loaded_again):
+    ann = review()
     ann.page.route("**/api/issues?*", lambda route: route.abort())
-    ann.page.goto(f"{ann.address}#row=21")
-    ann.page.reload()
+    ann.page.evaluate("location.hash = '#row=21'")
     ann.see("#lost:not([hidden])", "The server is not responding")
+    if is_loaded_again:
+        ann.page.reload()
+        ann.see("#lost:not([hidden])", "The server is not responding")
     ann.page.unroute("**/api/issues?*")
     ann.see("#issue", "Row 21:")
     assert ann.page.url.endswith("#row=21")
+    ann.forget("ERR_FAILED")
+
+
+def test_who_chose_a_row_while_the_server_was_gone_stays_there(review):
+    ann = review()
+    chosen = ann.rows[1]
+    ann.page.route("**/api/issues?*", lambda route: route.abort())
+    ann.page.evaluate("location.hash = '#row=21'")
+    ann.see("#lost:not([hidden])", "The server is not responding")
+    ann.page.keyboard.press("j")
+    ann.see("#issue", f"Row {chosen}:")
+    ann.page.unroute("**/api/issues?*")
+    ann.page.wait_for_selector("#lost", state="hidden")
+    wait(ann.page, lambda: ann.page.url.endswith(f"#row={chosen}"))
+    assert ann.row == chosen != 21
     ann.forget("ERR_FAILED")

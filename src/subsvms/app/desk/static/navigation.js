@@ -6,11 +6,12 @@ import { choose } from "./issue.js";
 import { drawFilter, offerValues, passOn, showList } from "./list.js";
 import { isWaiting } from "./queue.js";
 import { Lost } from "./server.js";
-import { forgetAddress, isForeignAddress, isSmall, lastPage, readAddress, state } from "./state.js";
+import { forgetAddress, isForeignAddress, isSmall, lastPage, ownAddress, readAddress, state, writeAddress } from "./state.js";
 
 const FAR = 20; // pages to search for the next open issue
 const FEW = 10; // rows left in the list from which on more are loaded
 let isTurning = false; // another page of the list is being loaded
+let left = /** @type {number | null} */ (null); // the row at which the last link could not be followed
 let followed = 0; // addresses, of which only the last is shown
 
 /** @param {number} by */
@@ -97,12 +98,20 @@ export async function follow() {
   try {
     await offerValues();
     if (own === followed) await showList();
-    if (own === followed) await chooseOrFirst(row);
+    if (own !== followed) return;
+    ownAddress(); // not before: what is shown until now would be written over the link
+    await chooseOrFirst(row);
   } catch (error) {
-    if (state.row === null) forgetAddress();
+    if (own === followed) {
+      forgetAddress();
+      left = state.row;
+    }
     throw error;
   }
 }
+
+/** Show it when the server is back, unless somebody chose another row meanwhile. */
+export const followAgain = async () => (state.row === left ? await follow() : writeAddress());
 
 /** Choose a row, or the first of the list if this row is not an issue. */
 async function chooseOrFirst(/** @type {number | null} */ row) {

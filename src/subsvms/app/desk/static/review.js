@@ -8,7 +8,7 @@ import { $, all, fillSelect } from "./elements.js";
 import { choose, goBack, renewIssue, scrollRow, showEntry, showSide } from "./issue.js";
 import { listenToKeys, openHelp } from "./keys.js";
 import { drawCounts, offerPeople, showList } from "./list.js";
-import { follow, goToPage, narrow, step } from "./navigation.js";
+import { follow, followAgain, goToPage, narrow, step } from "./navigation.js";
 import { countWaiting, listWaiting, whenLengthChanges } from "./queue.js";
 import { forget } from "./rows.js";
 import { get } from "./server.js";
@@ -39,7 +39,7 @@ async function returnToServer() {
   hideLost();
   if (!countWaiting()) say("The server is responding again.");
   forget();
-  await follow();
+  await followAgain();
   await showList();
   await renewIssue();
 }

@@ -77,10 +77,12 @@ export const forgetAddress = () => void (known = null);
 /** Whether somebody else changed the address: a link was followed, or it was typed. */
 export const isForeignAddress = () => location.hash !== known;
 
+/** Treat the address as ours from now on. */
+export const ownAddress = () => void (known = location.hash);
+
 /** Take filter and page from the address, and return the row that it names. */
 export function readAddress() {
-  known = location.hash;
-  const words = new URLSearchParams(known.slice(1));
+  const words = new URLSearchParams(location.hash.slice(1));
   for (const name of NAMES) state.filter[name] = words.get(name) ?? EVERYTHING[name];
   state.page = Math.max(0, (Number.parseInt(words.get("page") ?? "", 10) || 1) - 1);
   const row = Number.parseInt(words.get("row") ?? "", 10);
