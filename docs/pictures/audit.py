@@ -15,10 +15,9 @@ from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_breast_cancer
 
 from subsvms.adversaries import boundary_flips
-from subsvms.app.desk import FIRST_PORT
 from subsvms.app.desk.audit import AuditDesk
 from subsvms.app.desk.server import serve
-from subsvms.app.options import Options
+from subsvms.app.options import FIRST_PORT, Options
 from subsvms.app.runs.job import do_job
 
 COLUMNS = (

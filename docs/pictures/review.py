@@ -15,10 +15,9 @@ from queue import Queue
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from subsvms.app.desk import FIRST_PORT
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.desk.server import serve
-from subsvms.app.options import Options
+from subsvms.app.options import FIRST_PORT, Options
 from subsvms.app.runs.job import do_job
 
 HERE = Path(__file__).parent

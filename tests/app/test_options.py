@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from subsvms.app import options
 from subsvms.app.cli.main import app
@@ -42,9 +43,13 @@ def test_nearly_a_known_value_is_asked_back():
         Options("y", subsample_size="ten")
 
 
-@pytest.mark.parametrize("cls", [Options, Work])
-def test_each_declaration_is_a_parameter_of_the_command(cls):
-    command = typer.main.get_command(app).commands["correct"]
+@pytest.mark.parametrize("name, cls", [
+    ("correct", Options), ("correct", Work), ("predict", options.PredictOptions),
+    ("corrupt", options.AttackOptions), ("review", options.PageOptions), ("apply", options.ApplyOptions),
+    ("export", options.ExportOptions), ("audit", options.AuditOptions),
+])  # fmt: skip
+def test_each_declaration_is_a_parameter_of_the_command(name, cls):
+    command = typer.main.get_command(app).commands[name]
     made = {one.name: one for one in command.params}
     for one in list_options(cls):
         flag = as_flag(Setting(one.name))
@@ -85,3 +90,9 @@ def test_a_command_is_written_as_one_types_it():
     said = options.write_command("audit", "a b", estimate=NOTHING, import_from="x.csv")
     assert said == "subsvms audit 'a b' --estimate --import x.csv"
     assert tell_flags([Sentence("{y}")]) == ["--label"]
+
+
+@pytest.mark.parametrize("words", ["audit . --answers 9", "audit . --level 1", "review . --port 65536"])
+def test_the_command_line_refuses_what_is_beyond_a_span(words):
+    done = CliRunner().invoke(app, words.split())
+    assert done.exit_code == 2 and f"Invalid value for '{words.split()[2]}'" in done.output

@@ -1,6 +1,6 @@
 """Every option, declared once: its name, type, default, limits and help.
 
-The parameters of `subsvms correct` and of `correct_table`, their checks, what run.json records, and the
+The options of the commands, the parameters of `correct_table`, their checks, what run.json records, and the
 documentation are made from the fields of the classes below: a new option is one more field. Its help is a
 template (`Sentence`), told with the names of each door. Nothing here takes long to import.
 """
@@ -25,6 +25,8 @@ LABELS, COLUMNS, RULE, SVMS, READING, LARGE, RECORDS = (
     "The labels", "The columns", "What is changed", "The SVMs", "How FILE is read", "Large tables and speed",
     "Records and programs",
 )  # fmt: skip
+WHO = "For {import_from}: who decided, if the file does not say."
+FIRST_PORT = 8765  # of pages for people, which are served on this machine alone; ports in use are skipped
 DECLARED = "option"  # the key of a field's metadata
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
@@ -36,10 +38,12 @@ class Declared:
 
     help: str
     flag: str = ""  # on the command line, if it is not the name with dashes
+    old_flag: str = ""  # which still means the same
     group: str = ""  # of `--help`
     choices: tuple[str, ...] = ()
     low: float | None = None  # limits of a number
     high: float | None = None
+    span: tuple[float | None, float | None] = (None, None)  # limits that `--help` shows, and typer checks
     kind: str = ""  # type in the documentation of Python, if the annotation does not say it
     hidden: bool = False  # whether `--help` leaves it out
 
@@ -212,6 +216,100 @@ class Work(Checked):
     quiet: bool = option(False, "Print nothing but errors.", group=RECORDS)
 
 
+@dataclass(frozen=True, kw_only=True)
+class WriteOptions:
+    """What every command takes that writes a file; listed last."""
+
+    force: bool = option(False, "Replace an existing file.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageOptions:
+    """What every command takes that opens a page; listed after its own options."""
+
+    port: int = option(FIRST_PORT, "First port to try; ports in use are skipped.", span=(1, 65535))
+    browser: bool = option(True, "Whether to open the page in a browser.")
+
+
+@dataclass(frozen=True)
+class PredictOptions(WriteOptions):
+    """What `subsvms predict` takes, besides options of `correct`."""
+
+    output: Path | None = option(
+        None, "Where to write the result; by default loans.predicted.csv next to FILE."
+    )
+    features: str | None = option(None, "Embeddings of these rows, if the model learned from embeddings.")
+
+
+@dataclass(frozen=True)
+class AttackOptions(WriteOptions):
+    """How `subsvms corrupt` attacks, and what it writes."""
+
+    attack: str = option(
+        "uniform", "uniform, directed, class-conditional, region, boundary, surest or greedy."
+    )
+    error_rate: float | None = option(None, "Share of all labels to make wrong, below 1; by default 0.1.")
+    rho: float | None = option(None, "Instead: wrong labels as a share of the smallest class, below 1.")
+    alpha: float | None = option(
+        None, "Direction: share of the wrong labels that are taken from the larger of two classes."
+    )
+    matrix: str | None = option(
+        None, "For class-conditional: '0.9 0.1; 0.2 0.8', one row per class, classes sorted."
+    )
+    region_class: str | None = option(None, "For region: the class to attack.", flag="--class")
+    output: Path | None = option(
+        None, "Where to write the table; by default loans.corrupted.csv next to FILE."
+    )
+    clean_column: str | None = option(None, "Also write the labels as they were, to a column of this name.")
+
+
+@dataclass(frozen=True)
+class ApplyOptions(WriteOptions):
+    """What `subsvms apply` takes."""
+
+    undecided: str = option("keep", "Label of undecided rows: keep (the given one) or suggestion.")
+    output: Path | None = option(None, "Where to write the table; by default final.csv in the folder.")
+
+
+@dataclass(frozen=True)
+class ExportOptions(WriteOptions):
+    """What `subsvms export` takes."""
+
+    to: str | None = option(None, "Format: jsonl, label-studio or spotlight.")
+    output: Path | None = option(None, "Where to write the issues; by default in the folder.")
+    import_from: Path | None = option(
+        None, "Instead: import decisions made elsewhere from this file.", flag="--import"
+    )
+    who: str | None = option(None, WHO)
+
+
+@dataclass(frozen=True)
+class AuditOptions(WriteOptions, PageOptions):
+    """What `subsvms audit` takes."""
+
+    answers: int | None = option(None, "How many labels people will check; by default 50.", span=(10, None))
+    estimate: int | None = option(
+        None, "Instead: check so many labels drawn at random, to estimate how many are wrong.",
+        span=(1, None),
+    )  # fmt: skip
+    repeat: bool | None = option(
+        None, "Whether to ask again about labels that an answer overturns; by default it is done."
+    )
+    seed: int | None = option(None, "Seed of the questions; by default 0.", span=(0, 2**31))
+    level: float | None = option(
+        None, "How sure a claim must be; by default 0.95. --confidence is its old name.",
+        old_flag="--confidence", span=(0.5, 0.999),
+    )  # fmt: skip
+    questions: Path | None = option(
+        None, "Instead of the page: write the questions to this .csv, .jsonl or .json file."
+    )
+    import_from: Path | None = option(
+        None, "Instead of the page: enter the answers in this file.", flag="--import"
+    )
+    who: str | None = option(None, WHO)
+    status: bool = option(False, "Only print where it stands, and what may be said.")
+
+
 # Declared options
 
 
@@ -307,11 +405,12 @@ def describe_type(one: Field) -> str:
 
 # On the command line
 
+DECLARING = (Options, Work, AttackOptions, AuditOptions)  # classes of options that have names of their own
 UNNAMED = ("estimator", "gamma", "C", "n_witnesses")  # parameters that the command line does not have
 FLAGS = {  # what parameters are called there, if it is not their name with dashes
     **{name: name for name in UNNAMED},
-    **{one.name: one.metadata[DECLARED].flag for cls in (Options, Work) for one in list_options(cls)},
-    "y": "--label", "X": "the table", "import_from": "--import", "region_class": "--class",
+    **{one.name: one.metadata[DECLARED].flag for cls in DECLARING for one in list_options(cls)},
+    "y": "--label", "X": "the table",
 }  # fmt: skip
 
 

@@ -6,24 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from subsvms.app.cli.shared import Force, app, print_text
-from subsvms.app.desk import FIRST_PORT
-from subsvms.app.options import as_flag
-from subsvms.exceptions import InputError, Sentence, Setting
+from subsvms.app.cli.shared import app, print_text, takes
+from subsvms.app.options import ApplyOptions, AuditOptions, ExportOptions, PageOptions, list_options
+from subsvms.exceptions import InputError, Sentence
 
-IMPORT = as_flag(Setting("import_from"))
 Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]
-Port = Annotated[int, typer.Option(min=1, max=65535, help="First port to try; ports in use are skipped.")]
-LEVEL = typer.Option(
-    "--level", "--confidence", min=0.5, max=0.999,
-    help="How sure a claim must be; by default 0.95. --confidence is its old name.",
-)  # fmt: skip
-Browser = Annotated[bool, typer.Option(help="Whether to open the page in a browser.")]
-Who = Annotated[str | None, typer.Option(help=f"For {IMPORT}: who decided, if the file does not say.")]
 
 
 @app.command(epilog="Example: subsvms review loans.subsvms")
-def review(folder: Folder, port: Port = FIRST_PORT, browser: Browser = True) -> None:
+@takes(*list_options(PageOptions))
+def review(folder: Folder, **given: Any) -> None:
     """Open a page on this machine to review suspicious labels.
 
     Decisions are stored in the folder. Press Ctrl-C to stop.
@@ -32,120 +24,66 @@ def review(folder: Folder, port: Port = FIRST_PORT, browser: Browser = True) -> 
 
     with closing(ReviewDesk(folder)) as desk:
         first = f"{format_count(len(desk), 'label')} of {desk.title} to review"
-        open_page(desk, first, "decide", "decisions", port, browser)
+        open_page(desk, first, "decide", "decisions", **given)
 
 
 @app.command(epilog="Example: subsvms apply loans.subsvms --undecided suggestion")
-def apply(
-    folder: Folder,
-    undecided: Annotated[
-        str, typer.Option(help="Label of undecided rows: keep (the given one) or suggestion.")
-    ] = "keep",
-    output: Annotated[
-        Path | None, typer.Option(help="Where to write the table; by default final.csv in the folder.")
-    ] = None,
-    force: Force = False,
-) -> None:
+@takes(*list_options(ApplyOptions))
+def apply(folder: Folder, **given: Any) -> None:
     """Write the table with the labels that people decided on the review page, and those of the audit."""
     from subsvms.app.desk.apply import apply_labels
 
-    print_text(str(apply_labels(folder, undecided=undecided, output=output, force=force)))
+    print_text(str(apply_labels(folder, **given)))
 
 
 @app.command(epilog="Example: subsvms export loans.subsvms --to label-studio")
-def export(
-    folder: Folder,
-    to: Annotated[str | None, typer.Option(help="Format: jsonl, label-studio or spotlight.")] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Where to write the issues; by default in the folder.")
-    ] = None,
-    import_from: Annotated[
-        Path | None, typer.Option(IMPORT, help="Instead: import decisions made elsewhere from this file.")
-    ] = None,
-    who: Who = None,
-    force: Force = False,
-) -> None:
+@takes(*list_options(ExportOptions))
+def export(folder: Folder, **given: Any) -> None:
     """Export the issues of a run to another tool, or import decisions made there."""
     from subsvms.app.desk.exchange import export_issues, import_decisions
 
-    if (to is None) == (import_from is None):
+    asked = ExportOptions(**given)
+    if (asked.to is None) == (asked.import_from is None):
         raise InputError(Sentence("Give either {to} and a format, or {import_from} and a file."))
-    if import_from is not None:
-        print_text(import_decisions(folder, import_from, who=who))
+    if asked.import_from is not None:
+        print_text(import_decisions(folder, asked.import_from, who=asked.who))
     else:
-        print_text(export_issues(folder, str(to), output=output, force=force))
+        print_text(export_issues(folder, str(asked.to), output=asked.output, force=asked.force))
 
 
 @app.command(epilog="Example: subsvms audit loans.subsvms --answers 50")
-def audit(
-    folder: Folder,
-    answers: Annotated[
-        int | None, typer.Option(min=10, help="How many labels people will check; by default 50.")
-    ] = None,
-    estimate: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Instead: check so many labels drawn at random, to estimate how many are wrong."
-        ),
-    ] = None,
-    repeat: Annotated[
-        bool | None,
-        typer.Option(
-            help="Whether to ask again about labels that an answer overturns; by default it is done."
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**31, help="Seed of the questions; by default 0.")
-    ] = None,
-    level: Annotated[float | None, LEVEL] = None,
-    questions: Annotated[
-        Path | None,
-        typer.Option(help="Instead of the page: write the questions to this .csv, .jsonl or .json file."),
-    ] = None,
-    import_from: Annotated[
-        Path | None, typer.Option(IMPORT, help="Instead of the page: enter the answers in this file.")
-    ] = None,
-    who: Who = None,
-    status: Annotated[
-        bool, typer.Option("--status", help="Only print where it stands, and what may be said.")
-    ] = False,
-    port: Port = FIRST_PORT,
-    browser: Browser = True,
-    force: Annotated[
-        bool, typer.Option("--force", help="For --questions: replace an existing file.")
-    ] = False,
-) -> None:
+@takes(*list_options(AuditOptions))
+def audit(folder: Folder, **given: Any) -> None:
     """Ask about some labels, and change others that are mostly wrong, with a guarantee.
 
     Answers are stored in the folder, and stand; a table has one audit. Press Ctrl-C to stop, and give the
     same command to go on. Then subsvms apply writes the table.
     """
-    if sum((questions is not None, import_from is not None, status)) > 1:
+    asked = AuditOptions(**given)
+    if sum((asked.questions is not None, asked.import_from is not None, asked.status)) > 1:
         raise InputError(Sentence("Give only one of {questions}, {import_from} and {status}."))
-    if estimate is not None and (answers is not None or repeat is not None):
+    if asked.estimate is not None and (asked.answers is not None or asked.repeat is not None):
         words = "{estimate} asks about other rows than an audit: leave out {answers} and {repeat}."
         raise InputError(Sentence(words))
-    if status:
+    if asked.status:
         print_status(folder)
         return
     from subsvms.app.desk.audit import AuditDesk, EstimateDesk, list_begun
     from subsvms.app.desk.exchange import import_answers, write_questions
 
-    open_desk = AuditDesk if estimate is None else EstimateDesk
+    open_desk = AuditDesk if asked.estimate is None else EstimateDesk
     # answers to questions that nobody wrote cannot be right
-    create = import_from is None or open_desk.kind.part in list_begun(folder)
-    n_answers = answers if estimate is None else estimate
-    with closing(
-        open_desk(folder, n_answers=n_answers, seed=seed, repeat=repeat, confidence=level, create=create)
-    ) as desk:
-        if questions is not None:
-            print_text(write_questions(desk, questions, force=force))
-        elif import_from is not None:
-            print_text(import_answers(desk, import_from, who=who))
+    create = asked.import_from is None or open_desk.kind.part in list_begun(folder)
+    how: Any = {"n_answers": asked.answers or asked.estimate, "repeat": asked.repeat, "seed": asked.seed}
+    with closing(open_desk(folder, confidence=asked.level, create=create, **how)) as desk:
+        if asked.questions is not None:
+            print_text(write_questions(desk, asked.questions, force=asked.force))
+        elif asked.import_from is not None:
+            print_text(import_answers(desk, asked.import_from, who=asked.who))
             print_progress(desk.progress())
         else:
             first = f"Questions about {desk.progress()['n_answers']:,} labels of {desk.title}"
-            open_page(desk, first, "answer", "answers", port, browser)
+            open_page(desk, first, "answer", "answers", asked.port, asked.browser)
             print_progress(desk.progress())
 
 

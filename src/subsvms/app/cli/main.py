@@ -3,21 +3,21 @@
 import gc
 import shlex
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from subsvms.app.cli.shared import FILE_HELP, File, Force, app, print_json, print_text, takes
+from subsvms.app.cli.shared import FILE_HELP, File, app, print_json, print_text, takes
 from subsvms.app.options import (
     FILE_OPTIONS,
     LABEL_OPTIONS,
+    AttackOptions,
     Options,
+    PredictOptions,
     Work,
     as_flag,
     list_options,
-    option,
     tell_flags,
     write_command,
 )
@@ -25,6 +25,7 @@ from subsvms.app.quoting import name_some
 from subsvms.exceptions import InputError, Sentence, Setting
 
 SETTINGS = ("features", "decisions")  # what a run depends on besides its options
+SPEED = ("n_jobs", "device")  # how `correct` and `predict` work
 NO_EFFECT = Sentence(
     "{early_exit} has no effect, since all SVMs vote on every row; the next release refuses it."
 )
@@ -167,18 +168,10 @@ def check_there(file: str) -> None:
 
 
 @app.command(epilog="Example: subsvms predict loans.model.safetensors new_loans.csv")
-@takes(*list_options(Work, "n_jobs", "device"), *list_options(Options, *FILE_OPTIONS))
+@takes(*list_options(PredictOptions), *list_options(Work, *SPEED), *list_options(Options, *FILE_OPTIONS))
 def predict(
     model: Annotated[Path, typer.Argument(help="File that subsvms correct --save-model wrote.")],
     file: File,
-    output: Annotated[
-        Path | None,
-        typer.Option(help="Where to write the result; by default loans.predicted.csv next to FILE."),
-    ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Embeddings of these rows, if the model learned from embeddings.")
-    ] = None,
-    force: Force = False,
     **given: Any,
 ) -> None:
     """Label new rows with a classifier that learned from noisy labels.
@@ -189,35 +182,10 @@ def predict(
 
     from subsvms.app.runs.model import predict_file
 
-    work = Work(n_jobs=given.pop("n_jobs"), device=given.pop("device"))
-    done = predict_file(
-        model, file, output=output, features=features, force=force, reading=given,
-        n_jobs=work.n_jobs or -1, device=work.device,
-    )  # fmt: skip
+    work = Work(**{name: given.pop(name) for name in SPEED})
+    reading = {name: given.pop(name) for name in FILE_OPTIONS}
+    done = predict_file(model, file, **given, reading=reading, n_jobs=work.n_jobs or -1, device=work.device)
     print_text(str(done))
-
-
-@dataclass(frozen=True)
-class AttackOptions:
-    """How `subsvms corrupt` attacks, and what it writes."""
-
-    attack: str = option(
-        "uniform", "uniform, directed, class-conditional, region, boundary, surest or greedy."
-    )
-    error_rate: float | None = option(None, "Share of all labels to make wrong, below 1; by default 0.1.")
-    rho: float | None = option(None, "Instead: wrong labels as a share of the smallest class, below 1.")
-    alpha: float | None = option(
-        None, "Direction: share of the wrong labels that are taken from the larger of two classes."
-    )
-    matrix: str | None = option(
-        None, "For class-conditional: '0.9 0.1; 0.2 0.8', one row per class, classes sorted."
-    )
-    region_class: str | None = option(None, "For region: the class to attack.")
-    output: Path | None = option(
-        None, "Where to write the table; by default loans.corrupted.csv next to FILE."
-    )
-    clean_column: str | None = option(None, "Also write the labels as they were, to a column of this name.")
-    force: bool = option(False, "Replace an existing file.")
 
 
 @app.command(

@@ -83,7 +83,6 @@ FILE_HELP = (
     "address of a database, with --query; - is standard input."
 )
 File = Annotated[str, typer.Argument(help=FILE_HELP)]
-Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 
 
 def takes(*options: Field) -> Callable[[Callable], Callable]:
@@ -99,22 +98,21 @@ def takes(*options: Field) -> Callable[[Callable], Callable]:
 
 def as_parameter(one: Field) -> inspect.Parameter:
     """Return an option as typer takes it."""
-    declared, flag, types = one.metadata[DECLARED], as_flag(Setting(one.name)), list_types(one)
-    several, yes_or_no = takes_several(one), types == (bool,)
+    declared, types, several = one.metadata[DECLARED], list_types(one), takes_several(one)
+    names = [as_flag(Setting(one.name)), *declared.old_flag.split()]
     how: dict[str, Any] = {"rich_help_panel": declared.group or None, "hidden": declared.hidden}
+    how["min"], how["max"] = declared.span
     if int in types and str in types:
         how |= {"parser": lambda text: int(text) if COUNT.fullmatch(text) else text, "metavar": "<str>"}
-    if yes_or_no and one.default is not False:
-        flag += f"/--no-{flag.removeprefix('--')}"
-    words = str(tell_flags(Sentence(declared.help)))
-    kind = list[str] if several else bool if yes_or_no else str if str in types else types[0]
+    if types == (bool,) and one.default is not False:
+        names[0] += f"/--no-{names[0].removeprefix('--')}"
+    words = str(tell_flags(Sentence(declared.help))) + " May be repeated." * several
+    kind = list[str] if several else str if str in types else types[0]
     return inspect.Parameter(
         one.name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=one.default if yes_or_no or isinstance(one.default, str | float) else None,
-        annotation=Annotated[
-            kind | None, typer.Option(flag, help=f"{words} May be repeated." if several else words, **how)
-        ],
+        default=one.default if isinstance(one.default, str | int | float) else None,
+        annotation=Annotated[kind | None, typer.Option(*names, help=words, **how)],
     )
 
 

@@ -6,5 +6,3 @@
 - `exchange`: both in files of other tools (`tool_files`); `apply`: the table with the labels that follow;
 - `server` and `guard`: the page, alone or beside a program that goes on.
 """
-
-FIRST_PORT = 8765  # of pages for people, which are served on this machine alone; ports in use are skipped

@@ -57,7 +57,7 @@ class Guard:
     def __init__(self, app: ASGIApp, token: str, hosts: set[str], room: str):
         self.app, self.room = app, room  # what the page is called
         self.token = token  # first part of the path of every request that is answered
-        self.hosts = hosts  # names and ports under which it answers, such as "127.0.0.1:8765"
+        self.hosts = hosts  # names and ports under which it answers, such as "127.0.0.1:80"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, with strict headers in any case."""
