@@ -27,7 +27,7 @@ class Ranking:
     order : ndarray of int of shape (n_ranked,)
         Rows with a label that nobody verified, the most suspicious first.
     contradicted : ndarray of bool of shape (n_rows,)
-        Whether the vote prefers the suggestion.
+        Whether the vote prefers another class to the label.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Ranking:
         """Return a ranking by any other tool, from arrays of shape (n_rows,).
 
         `suggested` are the most probable other labels, `quality` says how credible each label is (low values
-        are suspected first), and `contradicted` whether the suggestion is more probable than the label.
+        are suspected first), and `contradicted` whether another label is more probable.
         """
         quality = np.asarray(quality, dtype=float)
         n = len(quality)

@@ -159,7 +159,7 @@ def gather_notes(
     if not is_solvable(noise.matrix):
         notes.append(words.HARDLY_TOLD_APART)
     judged = (given >= 0) & (votes.n_voters > 0)
-    against = judged & (votes.winners(sizes, given) != given)
+    against = votes.contradict(given)
     contradicted = []
     for c, name in enumerate(noise.classes):
         own = against[judged & (given == c)]

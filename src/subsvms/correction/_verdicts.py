@@ -75,9 +75,8 @@ class Verdicts:
 
     @property
     def contradicted(self) -> np.ndarray:
-        """Rows for whose label fewer SVMs vote than for the best of the others."""
-        rows, counts = np.arange(len(self)), self.votes.counts
-        return counts[rows, self.judgement.rival] > counts[rows, np.maximum(self.given, 0)]
+        """Rows for whose label fewer SVMs vote than for another class."""
+        return self.votes.contradict(self.given)
 
     @property
     def judged(self) -> np.ndarray:

@@ -75,6 +75,11 @@ class Votes:
         """
         return pick_best(self.counts, np.asarray(sizes, like=self.counts), given)
 
+    def contradict(self, given: np.ndarray) -> np.ndarray:
+        """Return the rows for whose label (-1 without one) fewer SVMs vote than for another class."""
+        own = self.counts[np.arange(len(given)), np.maximum(given, 0)]
+        return (given >= 0) & (self.counts.max(axis=1) > own)
+
 
 def pick_best(amounts: np.ndarray, sizes: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
     """Return the class with the largest of amounts (n_rows, n_classes); ties as in `Votes.winners`."""

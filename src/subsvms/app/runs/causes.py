@@ -118,7 +118,7 @@ def find_origins(columns: Mapping[str, np.ndarray], given: np.ndarray, share: np
     """
     known = np.flatnonzero((given >= 0) & ~np.isnan(share).any(axis=1))
     winner = share[known].argmax(axis=1)
-    contradicted = winner != given[known]
+    contradicted = share[known, winner] > share[known, given[known]]  # as `Votes.contradict` has it
     if not contradicted.any():
         return []
     strata = number_strata(winner, share[known, winner])

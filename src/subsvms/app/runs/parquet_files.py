@@ -180,7 +180,7 @@ class Scores:
     quality: np.ndarray  # (n_rows,): how credible the given label is; NaN without one
     confidence: np.ndarray  # (n_rows,): of the suggestion; a share is NaN if no SVM could vote
     vote_share: np.ndarray
-    contradicted: np.ndarray  # (n_rows,): whether the vote prefers the suggestion
+    contradicted: np.ndarray  # (n_rows,): by the votes
     # (n_rows,): whether people had verified the label before the run, and whether the run changed it
     decided: np.ndarray
     changed: np.ndarray

@@ -4,7 +4,9 @@ import os
 import signal
 
 import pytest
-from browsers import PATIENT, Auditor, serving, stored_answers
+from browsers import PATIENT, Auditor, serving, stored_answers, wait
+
+from subsvms.app.desk.audit import AuditDesk
 
 pytestmark = pytest.mark.slow
 TWICE = (  # faster than any pause of a busy machine
@@ -86,13 +88,15 @@ def test_an_answer_that_was_stored_but_not_confirmed_is_not_asked_again(audit, f
     ann.forget("ERR_FAILED")
 
 
-def test_who_closes_the_page_lets_others_have_the_question(audit):
+def test_who_closes_the_page_lets_others_have_the_question(audit, monkeypatch):
+    left, leave = [], AuditDesk.leave
+    monkeypatch.setattr(AuditDesk, "leave", lambda *who: left.append(leave(*who)))
     person = audit(n_answers=12)
     ann, bob = person(), person(name="Bob")
     first = ann.row
     assert bob.row != first
     ann.page.close()
-    bob.page.wait_for_timeout(500)  # until the server knows
+    wait(bob.page, lambda: left, "the server does not know that Ann has left")
     cid = person(name="Cid")
     assert cid.row == first
 
