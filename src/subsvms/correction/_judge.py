@@ -100,14 +100,13 @@ class Learned:
             judgement = self.cutoff.apply(judgement, rows)
         kept = {reason: int(np.sum(judgement.halt == reason)) for reason in SPARED}
         notes = (*self.notes, *(format_spared(n_rows, reason) for reason, n_rows in kept.items() if n_rows))
-        found = Correction(
-            classes=self.rule.noise.classes, given=given, judgement=replace(judgement, notes=notes),
-            votes=votes, noise=self.rule.noise, withstands=self.certify(given, votes, rows),
-            level=self.level, choice=self.choice, settings=self.settings, verified=verified, **more,
+        against = votes.contradict(given)[(given >= 0) & (votes.n_voters > 0)]
+        noise = replace(self.rule.noise, contradicted=float(against.mean()) if len(against) else None)
+        return Correction(
+            classes=noise.classes, given=given, judgement=replace(judgement, notes=notes), votes=votes,
+            noise=noise, withstands=self.certify(given, votes, rows), level=self.level, choice=self.choice,
+            settings=self.settings, verified=verified, **more,
         )  # fmt: skip
-        against = found.contradicted[found.judged]
-        share = float(against.mean()) if len(against) else None
-        return replace(found, noise=replace(found.noise, contradicted=share))
 
     def certify(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> np.ndarray | None:
         """Return how many changed labels the winner of the vote on each row certainly survives, if known."""

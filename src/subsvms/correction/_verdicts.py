@@ -79,11 +79,6 @@ class Verdicts:
         return self.votes.contradict(self.given)
 
     @property
-    def judged(self) -> np.ndarray:
-        """Rows with a label about which at least one SVM could vote."""
-        return ~self.missing & (self.votes.n_voters > 0)
-
-    @property
     def label_quality(self) -> np.ndarray:
         """How credible the given label is, from 0 to 1, to rank labels by; NaN without one.
 

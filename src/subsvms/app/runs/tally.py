@@ -67,7 +67,7 @@ class Tally:
             kept_by={Halt(halt).name: count for halt, count in sorted(halts.items())},
             spared={halt.name: int(np.sum(correction.judgement.halt == halt)) for halt in SPARED},
             given=np.bincount(correction.given[known], minlength=k).tolist(),
-            judged=int(correction.judged.sum()),
+            judged=int(np.sum(known & (correction.votes.n_voters > 0))),
             contradicted=np.bincount(correction.given[correction.contradicted], minlength=k).tolist(),
             flagged=np.bincount(own, minlength=k).tolist(),
             changed=np.bincount(correction.given[correction.changed], minlength=k).tolist(),
