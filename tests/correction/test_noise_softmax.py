@@ -6,9 +6,9 @@ from several_votes import N_CLASSES, NEXT, make_votes
 
 from subsvms.correction import _noise_softmax
 from subsvms.correction._noise_curve import FEW, Answers
-from subsvms.correction._noise_kinds import Kind
+from subsvms.correction._noise_kinds import Blur, Kind
 from subsvms.correction._noise_mixture import find_way
-from subsvms.correction._noise_softmax import Softmax, compute_posterior, explain, find_floor, lift
+from subsvms.correction._noise_softmax import Rows, Softmax, compute_posterior, explain, find_floor
 
 
 def test_votes_lift_a_class_by_what_is_allowed_and_without_bounds_as_a_softmax(seed, monkeypatch):
@@ -22,12 +22,37 @@ def test_votes_lift_a_class_by_what_is_allowed_and_without_bounds_as_a_softmax(s
     assert_allclose(Softmax(np.full(3, 5.0), weights, find_floor(3)).shares(values), expected, rtol=1e-6)
 
 
-def test_the_derivative_of_the_lift_is_that_of_its_logarithm(seed):
+@pytest.mark.parametrize("kind", [Kind(np.arange(3)), Blur(1.0, np.array([0.5, 0.3, 0.2]))])
+def test_a_pass_over_the_rows_gives_likelihood_counts_and_derivatives(seed, kind):
+    """Of log P(given | votes) by log slopes and log weights, beside responsibilities row by row."""
     rng = np.random.default_rng(seed)
-    behind, slopes = -rng.uniform(0, 2, (50, 3)), rng.uniform(1, 20, 3)
-    step = 1e-6
-    (before, _), (after, _) = (lift(behind, slopes * np.exp(sign * step), 0.01) for sign in (-1, 1))
-    assert_allclose(lift(behind, slopes, 0.01)[1], np.log(after / before) / (2 * step), atol=1e-5)
+    values, given = rng.uniform(-1, 1, (30, 3)), rng.integers(-1, 3, 30)
+    point, noise = np.log(rng.uniform(0.5, 5, (2, 3))), kind.begin(rng.integers(1, 30, (3, 3)))
+    behind = values - values.max(axis=1, keepdims=True)
+    blurred = noise.blurred * kind.look(behind)
+
+    def weigh(point):
+        q = Softmax(*np.exp(point), find_floor(3)).shares(values)
+        allowed = [
+            np.ones(3) if g < 0 else noise.expected[:, g] + s[g] for g, s in zip(given, blurred, strict=True)
+        ]
+        return q, np.array(allowed)
+
+    q, allowed = weigh(point)
+    sums = Rows.of(kind, values, given, np.full(30, -1)).add_up(point, noise)
+    r = q * allowed / (q * allowed).sum(axis=1, keepdims=True)
+    assert sums.fit == pytest.approx(np.log((q * allowed).sum(axis=1)).sum())
+    assert_allclose(sums.counts, [[r[given == g, c].sum() for g in range(3)] for c in range(3)])
+    assert_allclose(sums.curvature[1], (q * (1 - q)).sum(axis=0))
+    sharp = [r[i, g] * noise.expected[g, g] / allowed[i, g] for i, g in enumerate(given) if g >= 0]
+    assert sums.sharp == pytest.approx(sum(sharp))
+    for place in np.ndindex(2, 3):
+        step = np.zeros((2, 3))
+        step[place] = 1e-6
+        before, after = (
+            np.log(np.multiply(*weigh(point + sign * step)).sum(axis=1)).sum() for sign in (-1, 1)
+        )
+        assert sums.rise[place] == pytest.approx((after - before) / 2e-6, abs=1e-4)
 
 
 def test_the_way_of_most_gain_is_looked_at(seed):
@@ -55,10 +80,8 @@ def test_what_answers_add_is_the_derivative_of_their_log_probability(seed):
 
     logs = np.vstack([point, np.log(matrix)])
     kind = Kind(np.arange(3))
-    noise = kind.begin(kind.look(values, answers.given), np.eye(3)[answers.verified])._replace(
-        expected=matrix
-    )
-    found = _noise_softmax.add_answers(answers, point, floor, kind, noise)
+    noise = kind.begin(np.eye(3))._replace(expected=matrix)
+    found = _noise_softmax.add_answers(answers, point, kind, noise)
     assert found.fit == pytest.approx(log_probability(logs))
     for place in np.ndindex(5, 3):
         step = np.zeros((5, 3))

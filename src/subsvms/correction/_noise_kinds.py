@@ -34,28 +34,6 @@ DIRECTIONS = 0.1  # of a Dirichlet prior: small, so that lost labels of a class 
 IMPOSSIBLE = 1e-12  # a probability; what rests on a smaller one rests on rounding errors
 
 
-class Seen(NamedTuple):
-    """What a kind looks at in some rows."""
-
-    given: np.ndarray  # (n_rows,): class numbers; -1 for a row without a label
-    s: np.ndarray  # (n_rows, n_classes), of a blurred look; zeros without one
-    order: np.ndarray  # (n_labelled,): rows with a label, sorted by it
-    first: np.ndarray  # the first of each label among them
-
-    @classmethod
-    def of(cls, given: np.ndarray, s: np.ndarray) -> "Seen":
-        """Return what is seen in rows of these labels."""
-        order = np.argsort(given, kind="stable")[np.sum(given < 0) :]
-        return cls(given, s, order, np.unique(given[order], return_index=True)[1])
-
-    def add_up(self, r: np.ndarray) -> np.ndarray:
-        """Return the sums of r (n_rows, n_classes) over the rows given each class; (n_classes, n_given)."""
-        counts = np.zeros((r.shape[1], r.shape[1]))
-        if len(self.order):
-            counts[:, self.given[self.order[self.first]]] = np.add.reduceat(r[self.order], self.first).T
-        return counts
-
-
 class Kind(NamedTuple):
     """Noise by class."""
 
@@ -69,12 +47,12 @@ class Kind(NamedTuple):
         """Classes from which labels go away."""
         return sorted({source for source, _ in self.ways})
 
-    def look(self, behind: np.ndarray, given: np.ndarray) -> Seen:
-        """Return what counts of some rows."""
-        return Seen.of(given, np.zeros_like(behind))
+    def look(self, behind: np.ndarray) -> np.ndarray:
+        """Return s: no label comes from a blurred look."""
+        return np.zeros_like(behind)
 
-    def begin(self, seen: Seen, won: np.ndarray) -> "ClassNoise":
-        """Return what is thought of the noise at first, from which class wins each row."""
+    def begin(self, counts: np.ndarray) -> "ClassNoise":
+        """Return what is thought of the noise at first, from counts of (class that wins, given)."""
         n_classes = len(self.group)
         rates, log_ways = (
             np.log(np.tile([0.1, 0.9], (n_classes, 1))),
@@ -82,7 +60,7 @@ class Kind(NamedTuple):
         )
         evenly = np.full((n_classes, n_classes), -np.log(n_classes - 1))
         first = ClassNoise(self, log_ways, log_ways, 0.0, np.eye(n_classes), log_ways, evenly, rates)
-        return self.weigh(seen.add_up(won), first)
+        return self.weigh(counts, first)
 
     def weigh(self, counts: np.ndarray, before: "ClassNoise") -> "ClassNoise":
         """Return what expected counts of (true, given) say about the noise."""
@@ -140,16 +118,9 @@ class ClassNoise(NamedTuple):
     log_ways: np.ndarray  # (n_classes, n_classes): E log W
     log_spread: np.ndarray  # (n_classes, n_classes): expected logarithms of where lost labels go
     log_rates: np.ndarray  # (n_classes, 2): E log rho, E log(1 - rho)
+    blurred: float = 0.0  # no label comes from a blurred look
 
-    def expect(self, seen: Seen) -> np.ndarray:
-        """Return exp(E log P(given | true c)) for each class; shape (n_rows, n_classes)."""
-        return np.vstack([self.expected.T, np.ones(len(self.expected))])[seen.given]
-
-    def count_labels(self, seen: Seen, r: np.ndarray) -> np.ndarray:
-        """Return the expected counts, from the probability of each true class."""
-        return seen.add_up(r)
-
-    def weigh(self, counts: np.ndarray) -> "ClassNoise":
+    def weigh(self, counts: np.ndarray, sharp: float) -> "ClassNoise":
         """Return what new counts say."""
         return self.kind.weigh(counts, self)
 
@@ -167,7 +138,9 @@ class ClassNoise(NamedTuple):
         matrix[np.ix_(classes, classes)] = self.matrix
         return self._replace(matrix=matrix)
 
-    def measure(self, seen: Seen, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def measure(
+        self, given: np.ndarray, q: np.ndarray, s: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return beta counts of the rates and of the share of wrong labels, and T.
 
         The responsibilities are taken for known while rates are fitted, so the posteriors are too narrow.
@@ -176,8 +149,8 @@ class ClassNoise(NamedTuple):
         """
         n_classes, rates = len(self.matrix), 1.0 - np.diag(self.matrix)
         spread = (self.matrix - np.diag(np.diag(self.matrix))) / np.maximum(rates, IMPOSSIBLE)[:, None]
-        score = q * (spread - np.eye(n_classes)).T[seen.given]
-        score /= np.maximum((q * self.matrix.T[seen.given]).sum(axis=1, keepdims=True), IMPOSSIBLE)
+        score = q * (spread - np.eye(n_classes)).T[given]
+        score /= np.maximum((q * self.matrix.T[given]).sum(axis=1, keepdims=True), IMPOSSIBLE)
         group = self.kind.group.copy()
         group[self.kind.sources] = n_classes + np.array(self.kind.sources, dtype=int)
         counts, shares, variance = np.tile([0.0, 1.0], (n_classes, 1)), q.mean(axis=0), 0.0
@@ -201,14 +174,14 @@ class Blur(NamedTuple):
     log_prior: float = 0.0
     sources: tuple[int, ...] = ()  # no class loses labels to another one more than to the rest
 
-    def look(self, behind: np.ndarray, given: np.ndarray) -> Seen:
-        """Return what counts of some rows."""
+    def look(self, behind: np.ndarray) -> np.ndarray:
+        """Return s, (n_rows, n_classes)."""
         s = self.share * np.exp(self.slope * behind)
-        return Seen.of(given, s / s.sum(axis=1, keepdims=True))
+        return s / s.sum(axis=1, keepdims=True)
 
-    def begin(self, seen: Seen, won: np.ndarray) -> "BlurNoise":
+    def begin(self, counts: np.ndarray) -> "BlurNoise":
         """Return what is thought of the noise at first."""
-        return self.weigh(len(won) * np.array([0.2, 0.8]))
+        return self.weigh(counts.sum() * np.array([0.2, 0.8]))
 
     def weigh(self, counts: np.ndarray) -> "BlurNoise":
         """Return what expected counts of blurred and sharp labels say about the noise."""
@@ -228,31 +201,26 @@ class BlurNoise(NamedTuple):
     def e(self) -> float:
         return float(self.rates[0] / self.rates.sum())
 
-    def expect(self, seen: Seen) -> np.ndarray:
-        """Return exp(E log P(given, blurred or not | true c)), summed over both, for each class."""
-        return self._mix(seen, *np.exp(expect_logs(self.rates[None])[0]))
+    @property
+    def blurred(self) -> float:
+        """exp(E log e)."""
+        return float(np.exp(expect_logs(self.rates[None])[0, 0]))
 
-    def _mix(self, seen, blurred, sharp):
-        rows = np.arange(len(seen.given))
-        mixed = blurred * seen.s[rows, seen.given][:, None] * (self.kind.share > 0)
-        mixed[rows, seen.given] += sharp
-        mixed[seen.given < 0] = 1.0
-        return mixed
+    @property
+    def expected(self) -> np.ndarray:
+        """exp(E log(1 - e)) for the true class; shape (n_classes, n_classes)."""
+        return np.exp(expect_logs(self.rates[None])[0, 1]) * np.eye(len(self.kind.share))
 
-    def count_labels(self, seen: Seen, r: np.ndarray) -> np.ndarray:
-        """Return how many labels are expected to come from a blurred and from a sharp look."""
-        rows = np.flatnonzero(seen.given >= 0)
-        own, (blurred, sharp) = seen.given[rows], np.exp(expect_logs(self.rates[None])[0])
-        n_sharp = (r[rows, own] * sharp / (sharp + blurred * seen.s[rows, own])).sum()
-        return np.array([r[rows].sum() - n_sharp, n_sharp])
-
-    def weigh(self, counts: np.ndarray) -> "BlurNoise":
+    def weigh(self, counts: np.ndarray, sharp: float) -> "BlurNoise":
         """Return what new counts say."""
-        return self.kind.weigh(counts)
+        return self.kind.weigh(np.array([max(counts.sum() - sharp, 0.0), sharp]))
 
     def allow(self, behind: np.ndarray, given: np.ndarray) -> np.ndarray:
         """Return P(given | true c) for each class; shape (n_rows, n_classes)."""
-        return self._mix(self.kind.look(behind, given), self.e, 1.0 - self.e)
+        rows = np.arange(len(given))
+        mixed = self.e * self.kind.look(behind)[rows, given][:, None] * (self.kind.share > 0)
+        mixed[rows, given] += 1.0 - self.e
+        return mixed
 
     def reweigh(self, factor: np.ndarray) -> "BlurNoise":
         """Return the noise of a table in which labels occur `factor` times as often."""
@@ -264,12 +232,14 @@ class BlurNoise(NamedTuple):
         share[classes] = self.kind.share
         return self._replace(kind=self.kind._replace(share=share))
 
-    def measure(self, seen: Seen, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def measure(
+        self, given: np.ndarray, q: np.ndarray, s: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return beta counts of the rates and of the share of wrong labels, and T, as noise by class does."""
         e, rows, n_classes = self.e, np.arange(len(q)), q.shape[1]
-        wrong = 1.0 - np.diag(q.T @ seen.s) / q.sum(axis=0)  # of blurred labels
-        matrix = (1.0 - e) * np.eye(n_classes) + e * (q.T @ seen.s) / q.sum(axis=0)[:, None]
-        sharp, blurred = q[rows, seen.given], seen.s[rows, seen.given]
+        wrong = 1.0 - np.diag(q.T @ s) / q.sum(axis=0)  # of blurred labels
+        matrix = (1.0 - e) * np.eye(n_classes) + e * (q.T @ s) / q.sum(axis=0)[:, None]
+        sharp, blurred = q[rows, given], s[rows, given]
         score = (blurred - sharp) / ((1.0 - e) * sharp + e * blurred)
         known = np.clip(e * (1.0 - e) * np.sum(score**2) - 1.0, 1.0 + FEW, self.rates.sum())
         variance = e * (1.0 - e) / (known + 1.0)

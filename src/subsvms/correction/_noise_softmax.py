@@ -23,7 +23,7 @@ Where people said that a row is of class v, its r_c are also multiplied by their
 its own: r with it, less r without it.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Softmax(NamedTuple):
     def shares(self, values: np.ndarray) -> np.ndarray:
         """Return the probability of each class, from mean values of shape (n_rows, n_classes)."""
         behind = values - values.max(axis=1, keepdims=True)
-        joint = self.weights * lift(behind, self.slopes, self.floor)[0]
+        joint = self.weights * lift(behind, self.slopes, self.floor)
         return joint / joint.sum(axis=1, keepdims=True)
 
 
@@ -69,89 +69,104 @@ class Explanation(NamedTuple):
         return weigh_classes(self.softmax.shares(values), self.noise.allow(behind, given), given)
 
 
+class Sums(NamedTuple):
+    """What rows add up to, at a point of log slopes and log weights."""
+
+    fit: float  # log likelihood
+    rise: np.ndarray  # (2, n_classes): its derivative by log slopes and log weights
+    curvature: np.ndarray  # (2, n_classes)
+    counts: np.ndarray  # (n_classes, n_classes): expected, of (true, given)
+    sharp: float  # labels that are expected to come from a sharp look
+
+    def plus(self, other: "Sums", sign: float = 1.0) -> "Sums":
+        """Return the sums with others added, or taken away."""
+        pairs: Any = zip(self, other, strict=True)
+        return Sums(*(mine + sign * its for mine, its in pairs))
+
+
+class Rows(NamedTuple):
+    """Rows that are fitted."""
+
+    behind: np.ndarray  # (n_rows, n_classes): u_c - u_w
+    given: np.ndarray  # (n_rows,); -1 for a row without a label
+    verified: np.ndarray  # (n_rows,); -1 for a row without an answer
+    own: np.ndarray  # (n_rows,): probability of the label if it came from a blurred look
+
+    @classmethod
+    def of(cls, kind: Kind | Blur, values: np.ndarray, given: np.ndarray, verified: np.ndarray) -> "Rows":
+        """Return rows of these mean values (n_rows, n_classes), and what a kind of noise sees in them."""
+        given, behind = given.astype(np.int64), values - values.max(axis=1, keepdims=True)
+        own = np.where(given >= 0, kind.look(behind)[np.arange(len(given)), given], 0.0)
+        return cls(behind, given, verified, own)
+
+    def add_up(self, point: np.ndarray, noise: Noise) -> Sums:
+        """Return what the rows say at a point."""
+        from subsvms.correction._noise_pass import pass_rows  # here: importing numba takes a while
+
+        slopes, weights = np.exp(point)
+        floor, powers = find_floor(len(slopes)), np.exp(slopes * self.behind)
+        found = pass_rows(
+            self.behind, powers, self.given, self.verified, self.own, slopes, weights, floor,
+            np.vstack([noise.expected.T, np.ones(len(slopes))]), noise.blurred, SLIP,
+        )  # fmt: skip
+        return Sums(*found)._replace(counts=found[3].T)
+
+
 def explain(
     values: np.ndarray, given: np.ndarray, slope: float, kind: Kind | Blur, answers: Answers | None = None
 ) -> Explanation:
     """Fit a kind of noise to mean values (n_rows, n_classes) and given labels."""
-    n_classes, floor = values.shape[1], find_floor(values.shape[1])
-    behind = values - values.max(axis=1, keepdims=True)
-    seen = kind.look(behind, given)
+    n_classes, rows = values.shape[1], Rows.of(kind, values, given, np.full(len(given), -1))
     shares = np.bincount(given, minlength=n_classes) / len(given)
     start = np.stack([np.full(n_classes, np.log(slope)), np.log(shares)])
     spread = np.tile(SPREAD, (1, n_classes))
     spread[1, kind.sources] = WIDE
     point = start.copy()  # log slopes and log weights
-    lifts, by_slope = lift(behind, np.exp(point[0]), floor)
-    noise: Noise = kind.begin(seen, np.eye(n_classes)[np.argmax(lifts * np.exp(point[1]), axis=1)])
+    won = make_softmax(point).shares(values).argmax(axis=1)
+    noise: Noise = kind.begin(count_pairs(won, given, n_classes))
     bound = -np.inf
     for _ in range(N_STEPS):
-        q = lifts * np.exp(point[1])
-        q /= add_classes(q)
-        r = q * noise.expect(seen)
-        total = np.maximum(add_classes(r), IMPOSSIBLE**2)
-        r /= total
+        sums = rows.add_up(point, noise)
         if len(kind.sources):
-            start[1] = np.log((add_rows(r) + 0.5) / (len(r) + 0.5 * n_classes))
-        before = bound
-        bound = float(np.log(total).sum() - np.sum(((point - start) / spread) ** 2) / 2.0)
-        bound += kind.log_prior - noise.divergence
-        doubt = q * (1.0 - q)
-        curvature = np.stack([add_rows(doubt * by_slope * by_slope), add_rows(doubt)]) + 1.0 / spread**2
-        rise = np.stack([add_rows((r - q) * by_slope), add_rows(r - q)])
-        counts = noise.count_labels(seen, r)
+            start[1] = np.log((sums.counts.sum(axis=1) + 0.5) / (len(given) + 0.5 * n_classes))
         if answers is not None:
-            terms = add_answers(answers, point, floor, kind, noise)
-            bound, rise, curvature = bound + terms.fit, rise + terms.rise, curvature + terms.curvature
-            counts = np.maximum(counts + terms.counts, 0.0)
-        noise = noise.weigh(counts)
+            sums = sums.plus(add_answers(answers, point, kind, noise))
+        before = bound
+        bound = sums.fit - float(np.sum(((point - start) / spread) ** 2)) / 2.0
+        bound += kind.log_prior - noise.divergence
+        curvature = sums.curvature + 1.0 / spread**2
+        noise = noise.weigh(np.maximum(sums.counts, 0.0), max(sums.sharp, 0.0))
         if abs(bound - before) < SETTLED:
             break
-        point += STEP * np.clip((rise - (point - start) / spread**2) / curvature, -spread, spread)
-        lifts, by_slope = lift(behind, np.exp(point[0]), floor)
+        point += STEP * np.clip((sums.rise - (point - start) / spread**2) / curvature, -spread, spread)
     evidence = bound - float(np.log(curvature * spread**2).sum()) / 2.0  # as by Laplace
-    weights = np.exp(point[1])
-    softmax = Softmax(np.exp(point[0]), weights / weights.sum(), floor)
-    return Explanation(softmax, noise, *noise.measure(seen, q), q.mean(axis=0), evidence)
+    softmax = make_softmax(point)
+    q = softmax.shares(values)
+    measured = noise.measure(given, q, kind.look(rows.behind))
+    return Explanation(softmax, noise, *measured, q.mean(axis=0), evidence)
 
 
-class Terms(NamedTuple):
-    """What answers add while an explanation is fitted."""
-
-    fit: float  # to the log likelihood
-    counts: np.ndarray  # to what `count_labels` returns
-    rise: np.ndarray  # (2, n_classes), to the derivative by log slopes and log weights
-    curvature: np.ndarray  # (2, n_classes)
-
-
-def add_answers(answers: Answers, point: np.ndarray, floor: float, kind: Kind | Blur, noise: Noise) -> Terms:
+def add_answers(answers: Answers, point: np.ndarray, kind: Kind | Blur, noise: Noise) -> Sums:
     """Return what people's answers add: the probability of the answer, given votes and label."""
-    n_classes = answers.values.shape[1]
-    behind = answers.values - answers.values.max(axis=1, keepdims=True)
-    lifts, by_slope = lift(behind, np.exp(point[0]), floor)
-    q = lifts * np.exp(point[1])
-    q /= q.sum(axis=1, keepdims=True)
-    seen = kind.look(behind, answers.given)
-    before = q * noise.expect(seen)
-    after = before * ((1.0 - SLIP) * np.eye(n_classes)[answers.verified] + SLIP / n_classes)
-    totals = [np.maximum(part.sum(axis=1, keepdims=True), IMPOSSIBLE**2) for part in (before, after)]
-    gain = after / totals[1] - before / totals[0]
-    unlabelled = (answers.given < 0)[:, None]  # elsewhere the row itself has all the curvature already
-    doubt = np.where(unlabelled, q * (1.0 - q), 0.0)
-    return Terms(
-        float(np.log(totals[1] / totals[0]).sum()), noise.count_labels(seen, gain),
-        np.stack([(gain * by_slope).sum(axis=0), gain.sum(axis=0)]),
-        np.stack([(doubt * by_slope**2).sum(axis=0), doubt.sum(axis=0)]),
-    )  # fmt: skip
+    nobody = np.full(len(answers.given), -1)
+    told, untold = (
+        Rows.of(kind, answers.values, answers.given, said).add_up(point, noise)
+        for said in (answers.verified, nobody)
+    )
+    unlabelled = answers.given < 0  # elsewhere the row itself has all the curvature already
+    alone = Rows.of(kind, answers.values[unlabelled], answers.given[unlabelled], nobody[unlabelled])
+    return told.plus(untold, -1.0)._replace(curvature=alone.add_up(point, noise).curvature)
 
 
-def add_rows(amounts: np.ndarray) -> np.ndarray:
-    """Return the sums over rows, five times as fast as NumPy's own where rows are short."""
-    return np.einsum("ij->j", amounts)
+def make_softmax(point: np.ndarray) -> Softmax:
+    """Return the softmax of log slopes and log weights."""
+    slopes, weights = np.exp(point)
+    return Softmax(slopes, weights / weights.sum(), find_floor(len(slopes)))
 
 
-def add_classes(amounts: np.ndarray) -> np.ndarray:
-    """Return the sum of each row, of shape (n_rows, 1)."""
-    return np.einsum("ij->i", amounts)[:, None]
+def count_pairs(true: np.ndarray, given: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return how many rows have each (true, given); shape (n_classes, n_classes)."""
+    return np.bincount(true * n_classes + given, minlength=n_classes**2).reshape(n_classes, n_classes)
 
 
 def find_floor(n_classes: int) -> float:
@@ -159,10 +174,9 @@ def find_floor(n_classes: int) -> float:
     return 1.0 / (LIFT * (n_classes - 1))
 
 
-def lift(behind: np.ndarray, slopes: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return l, and the derivative of log l by log slope; `behind` is u_c - u_w."""
-    steep = (1.0 - floor) * np.exp(slopes * behind)
-    return floor + steep, slopes * behind * steep / (floor + steep)
+def lift(behind: np.ndarray, slopes: np.ndarray, floor: float) -> np.ndarray:
+    """Return l; `behind` is u_c - u_w."""
+    return floor + (1.0 - floor) * np.exp(slopes * behind)
 
 
 def compute_posterior(q: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np.ndarray:
