@@ -100,4 +100,4 @@ def test_numbers_are_written_as_python_writes_them(kind):
             [pa.array(values.astype(kind)), pa.array([None], pa.from_numpy_dtype(kind))]
         )
     expected = [None if value is None or value != value else str(value) for value in column.to_pylist()]
-    assert write_cells("weight", column) == expected
+    assert write_cells("weight", column).to_pylist() == expected

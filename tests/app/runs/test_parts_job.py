@@ -19,7 +19,7 @@ from pyarrow import parquet
 from subsvms._effort import listening
 from subsvms.app.names import UNDER_WAY
 from subsvms.app.options import Options
-from subsvms.app.runs import job, judge, outputs
+from subsvms.app.runs import issues, job, judge, outputs
 from subsvms.app.runs.job import fits_in_memory
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.files import digest_file
@@ -89,6 +89,8 @@ def test_issues_and_scores_are_those_of_a_run_in_memory(folder, tmp_path, change
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "memory" / name).read_bytes()
     scores = parquet.read_table(tmp_path / "parts/scores")
     assert scores.equals(parquet.read_table(tmp_path / "memory/scores.parquet"))
+    stored = parquet.read_metadata(tmp_path / "parts/scores/part-000000.parquet").row_group(0).column(3)
+    assert stored.encodings[-1] == "BYTE_STREAM_SPLIT" and not stored.is_stats_set  # small, soon written
     records = [json.loads((tmp_path / name / "run.json").read_text()) for name in ("parts", "memory")]
     share, again = (record["found"]["contradicted_share"] for record in records)
     assert share == again == np.mean(scores["contradicted"])
@@ -99,6 +101,7 @@ def test_issues_and_scores_are_those_of_a_run_in_memory(folder, tmp_path, change
 def test_the_worst_issues_are_listed_with_rows_to_compare_with(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(judge, "LARGEST_LIST", 55)
     monkeypatch.setattr(outputs, "MOST_LISTED", 60)
+    monkeypatch.setattr(issues, "WAITING", 1)  # the worst are chosen several times
     do_job_in_parts(str(folder), replace(OPTIONS, pool_size=100), output=tmp_path / "x")
     listed = parquet.read_table(tmp_path / "x/issues.parquet")
     everything = parquet.read_table(tmp_path / "x/issues").to_pandas()

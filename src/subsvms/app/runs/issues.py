@@ -6,7 +6,6 @@ A label is held back if another is more probable, but the rule kept it: fewer ch
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from subsvms.correction._neighbours import Witnesses, find_witnesses
 from subsvms.correction._result import Correction, list_suspicious
 
 MOST_LISTED = 100_000  # issues of a table in parts in one file
-FILES_AT_ONCE = 32  # of which the ranks of all issues are held in memory
+WAITING = 4  # times as many ranks are in memory before the worst of them are chosen
 FLAGGED, HELD_BACK, UNSUSPICIOUS, FILLED = range(4)  # kinds of rows to look at, in this order
 
 
@@ -134,18 +133,27 @@ def list_worst(
     from pyarrow import parquet
 
     paths = sorted((folder / ISSUE_PARTS).glob("*.parquet"))
-    worst = np.zeros((4, 0))  # kind, quality, row and file of the worst so far
+    kept, limit = [np.zeros((5, 0))], np.inf  # ranks of the worst so far; from this on none is among them
+
+    def rank(number):
+        found = read_ranks(paths[number], number)
+        return found[:, 2.0 * found[0] + found[1] <= limit]
+
+    def choose(kept):
+        both = np.concatenate(kept, axis=1)
+        return both[:, sort_worst(both[0], both[1], both[2], most)]
 
     def take(number):
-        with parquet.ParquetFile(paths[number]) as file:
-            found = file.read()
-        return found.filter(np.isin(found["row"].to_numpy(), worst[2, worst[3] == number]))
+        with parquet.ParquetFile(paths[number]) as file:  # side by side with others, so each by one thread
+            return file.read(use_threads=False).take(worst[4, worst[3] == number].astype(int))
 
     with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
-        for start in range(0, len(paths), FILES_AT_ONCE):
-            part = paths[start : start + FILES_AT_ONCE]
-            both = np.concatenate([worst, *pool.map(read_ranks, part, count(start))], axis=1)
-            worst = both[:, sort_worst(both[0], both[1], both[2], most)]
+        for found in pool.map(rank, range(len(paths))):
+            kept.append(found)
+            if sum(part.shape[1] for part in kept) > WAITING * most:
+                kept = [choose(kept)]
+                limit = 2.0 * kept[0][0, -1] + kept[0][1, -1]
+        worst = choose(kept)
         pieces = list(pool.map(take, np.unique([0, *worst[3]]).astype(int).tolist()))
     found = pa.concat_tables(pieces, promote_options="permissive")
     first = numbers[issues.rows] + 1  # their order is exact: quality is rounded in the files
@@ -156,16 +164,18 @@ def list_worst(
 
 
 def read_ranks(path: Path, number: int) -> np.ndarray:
-    """Return kind, quality and row of the issues in a part, and the number of its file."""
+    """Return kind, quality and row of the issues in a part, the number of its file and their places in it."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
-        found = file.read(["row", "given_label", "is_label_issue", "label_quality"])
+        found = file.read(["row", "given_label", "is_label_issue", "label_quality"], use_threads=False)
     missing, flagged = found["given_label"].is_null().to_numpy(), found["is_label_issue"].to_numpy()
     other = UNSUSPICIOUS if path.name == DOUBTFUL else HELD_BACK
     kind = np.where(missing, FILLED, np.where(flagged, FLAGGED, other))
     quality = np.nan_to_num(found["label_quality"].to_numpy(zero_copy_only=False))
-    return np.stack([kind, quality, found["row"].to_numpy(), np.full(len(kind), number)])
+    return np.stack(
+        [kind, quality, found["row"].to_numpy(), np.full(len(kind), number), np.arange(len(kind))]
+    )
 
 
 def add_comparisons(table: Any, issues: Issues, numbers: np.ndarray) -> Any:

@@ -147,31 +147,39 @@ def write_corrected(run: Run, path: Path) -> None:
 
 def write_issues(table: Any, folder: Path) -> None:
     """Write suspicious labels with the values of their rows, a pyarrow.Table, for programs and for people."""
-    cells: dict[str, list] = {}
+    cells: dict[str, Any] = {}
     with ThreadPoolExecutor() as pool:
+        stored = pool.submit(lambda: render_arrow(as_storable(table), "parquet"))
         written = pool.map(write_cells, table.column_names, table.columns)
         for name, column in zip(table.column_names, written, strict=True):
             cells[find_free(disarm(name), cells)] = column
-    (folder / LISTED).write_bytes(render_csv(cells, ","))
-    (folder / ISSUES).write_bytes(render_arrow(as_storable(table), "parquet"))
+        (folder / LISTED).write_bytes(render_csv(cells, ","))
+        (folder / ISSUES).write_bytes(stored.result())
 
 
-def write_cells(name: str, column: Any) -> list[str | None]:
-    """Return the text of each cell of a column; numbers as Python writes them, mostly by Arrow's threads."""
+def write_cells(name: str, column: Any) -> Any:
+    """Return the text of each cell of a column as Python writes it, mostly by Arrow, a pyarrow.Array."""
     import pyarrow as pa
+    from pyarrow import compute, types
 
-    if not pa.types.is_floating(column.type):
-        values = list_values(column)
-        if name in (*SIDES, *CARRIERS) and name != "flips":
-            values = [" ".join(map(str, rows)) for rows in values]
-        return [disarm(as_cell(value)) for value in values]
+    kind, text = column.type, pa.large_string()
+    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if types.is_integer(kind) or types.is_boolean(kind):
+        return column.cast(text)
+    if types.is_string(kind) or types.is_large_string(kind):
+        coded = column.dictionary_encode()
+        cells = [disarm(as_cell(value)) for value in coded.dictionary.to_pylist()]
+        return pa.array(cells, text).take(coded.indices)
+    if name in (*SIDES, *CARRIERS):
+        rows = pa.ListArray.from_arrays(column.offsets, write_cells("", column.values))
+        return compute.binary_join(rows, pa.scalar(" ", text))
+    if not types.is_floating(kind):
+        return pa.array([disarm(as_cell(value)) for value in list_values(column)], text)
     numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    cells = np.array(pa.array(numbers).cast(pa.string()).to_pylist(), dtype=object)
     size = np.abs(numbers)  # 1.0 and 1e-05 are 1 and 0.00001 for Arrow
     other = (numbers == np.floor(numbers)) | (size < 1e-4) | (size >= 1e10)
-    cells[other] = [str(number) for number in numbers[other].tolist()]
-    cells[np.isnan(numbers)] = None
-    return cells.tolist()
+    cells = pa.array([str(number) for number in numbers[other].tolist()], text)
+    return compute.replace_with_mask(pa.array(numbers, from_pandas=True).cast(text), pa.array(other), cells)
 
 
 def as_cell(value: Any) -> str | None:

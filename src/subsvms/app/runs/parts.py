@@ -17,11 +17,11 @@ import numpy as np
 
 from subsvms._effort import announce
 from subsvms._labels import Classes
-from subsvms.app.names import FINAL_PARTS, SCRAP, SEPARATOR, STAGED, TOKEN
+from subsvms.app.names import FINAL_PARTS, SCORE_PARTS, SCRAP, SEPARATOR, STAGED, TOKEN
 from subsvms.app.options import Options
 from subsvms.app.quoting import first_sentence, show
 from subsvms.app.runs.folder import fill_folder, refuse, remove_known
-from subsvms.app.runs.parquet_files import DIGITS
+from subsvms.app.runs.parquet_files import DIGITS, open_scores
 from subsvms.app.runs.record import Record
 from subsvms.app.runs.source import UNIT_ROWS, Files, Source, join_digests, open_source, release_memory
 from subsvms.app.tables.addresses import Place, as_place
@@ -250,7 +250,8 @@ def open_writer(folder: Path | None, number: int, kinds: tuple[str, ...], token:
 
         def write(kind, table):
             if kind not in files:
-                files[kind] = stack.enter_context(open_parquet(places[kind], table))
+                opening = open_scores if kind == SCORE_PARTS else open_parquet
+                files[kind] = stack.enter_context(opening(places[kind], table))
             files[kind].write_table(table)
 
         yield write
@@ -270,13 +271,8 @@ def open_parquet(path: Path, first: Any) -> Any:
         for column in start.columns
     ]
     nested = any(pa.types.is_nested(column.type) for column in start.columns)  # has other names in Parquet
-    counted = first.column_names[:1] == ["row"] and pa.types.is_integer(first.schema.types[0])
-    numbers = {"row": "DELTA_BINARY_PACKED"} if counted and not nested else {}  # of rows, in order
-    pairs = zip(first.column_names, varied, strict=True)
-    names = [name for name, found in pairs if not found and name not in numbers]
-    return parquet.ParquetWriter(
-        path, first.schema, use_dictionary=nested or names, column_encoding=numbers or None
-    )
+    names = [name for name, found in zip(first.column_names, varied, strict=True) if not found]
+    return parquet.ParquetWriter(path, first.schema, use_dictionary=nested or names)
 
 
 def name_part(number: int) -> str:

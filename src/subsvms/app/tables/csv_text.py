@@ -173,21 +173,33 @@ def text_options(n_columns: int, separator: str, block_size: int, **reading: Any
     }
 
 
-def render_csv(columns: Mapping[str, Sequence[str | None]], separator: str) -> bytes:
-    """Return columns of text as separated text."""
-    quoted = [[_quote(name, separator), *_quote_all(cells, separator)] for name, cells in columns.items()]
-    lines = [separator.join(row) for row in zip(*quoted, strict=True)]
+def render_csv(columns: Mapping[str, Any], separator: str) -> bytes:
+    """Return columns of text, lists or arrays of Arrow, as separated text."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    kind = pa.large_string()
+    quoted = [_quote_all(pa.array(cells, kind), separator) for cells in columns.values()]
+    lines = compute.binary_join_element_wise(*quoted, pa.scalar(separator, kind), null_handling="replace")
+    head = separator.join(_quote(name, separator) for name in columns)
+    found = [head.encode(), *lines.cast(pa.large_binary()).to_pylist()]
     if len(columns) == 1:
-        lines = [line or '""' for line in lines]  # a blank line would not be a row
-    return "\n".join([*lines, ""]).encode()
+        found = [line or b'""' for line in found]  # a blank line would not be a row
+    return b"\n".join([*found, b""])
 
 
 def _quote_all(cells, separator):
     """Return the text of cells, in quotes where they need them; in columns of numbers none does."""
-    text = "".join(filter(None, cells))
-    if "" not in cells and text.split() == [text] and separator not in text and '"' not in text:
-        return [cell or "" for cell in cells]
-    return [_quote(cell, separator) for cell in cells]
+    import pyarrow as pa
+    from pyarrow import compute
+
+    text = str(cells.buffers()[2] or b"", "utf-8")
+    if text.split() == [text] and separator not in text and '"' not in text:
+        if compute.min(compute.binary_length(cells)).as_py():
+            return cells
+    coded = cells.dictionary_encode()
+    quoted = [_quote(cell, separator) for cell in coded.dictionary.to_pylist()]
+    return pa.array(quoted, cells.type).take(coded.indices)
 
 
 @cache
