@@ -10,9 +10,10 @@ These kinds are considered, with how likely each is beforehand beside the others
 - *ways*, 1: labels of some classes are given as some others; and ways beside a shared rate, 1.
 
 Overlap of two classes looks like a way, too, so ways are considered only between classes that are apart: the
-rows that they win are on average `SURE` of their class. They are found one by one, as long as the evidence
-rises, and tested at the end: a second way makes the first look like overlap until it is in the model. For the
-same reason directed noise, which may go all ways, is considered only if no class is less than `LIKELY`.
+rows that they win are on average `SURE` of their class, and `LIKELY` before there are ways. They are found
+one by one, as long as the evidence rises, and tested at the end: a second way makes the first look like
+overlap until it is in the model. For the same reason directed noise, which may go all ways, is considered
+only if no class is less than `LIKELY`.
 
 Each kind, with each of `SLOPES`, is an explanation of the labels (`_noise_softmax`). Whatever is asked is
 averaged over the explanations, each weighed by its evidence.
@@ -32,7 +33,9 @@ SLOPES = (4.0, 8.0, 16.0)  # of the softmax
 BLUR = 0.25  # slope of a blurred look, beside that of the softmax: it sees a quarter as much
 NONE, SHARED = 4.0, 0.25  # how likely these kinds are, beside each of the others
 SURE = 0.80  # below, overlapping classes pass for noise: see benchmarks/several.py
-LIKELY = 0.65  # the same for directed noise: with 0.58, cuts of diamonds would be changed that are right
+LIKELY = (
+    0.60  # the same before noise is considered: with 0.58, cuts of diamonds would be changed that are right
+)
 MOST_WAYS = 8  # a bound on the time; more were not seen
 LARGEST_TABLE, FEWEST_FITTED = 100_000, 10  # values that are fitted, or so many rows for each class
 NEGLIGIBLE_EXPLANATION = 1e-3  # probability of an explanation that is left out
@@ -121,12 +124,15 @@ def explain_ways(
     best = int(np.argmax([one.evidence for one in plain]))
     slope, found, evidence = SLOPES[best], plain[best], plain[best].evidence - kind.log_prior
     ways: list[tuple[int, int]] = []
-    while len(ways) < min(MOST_WAYS, n_classes * (n_classes - 1)):
-        way = find_way(found.softmax.shares(values), found.matrix, given, ways)
+    likely = measure_sureness(found.softmax.shares(values)) >= LIKELY
+    possible = np.outer(likely, likely) & ~np.eye(n_classes, dtype=bool)
+    while possible.any() and len(ways) < MOST_WAYS:
+        way = find_way(found.softmax.shares(values), found.matrix, given, possible)
         more = fit(slope, [*ways, way])
         if more.evidence <= evidence:
             break
         ways.append(way)
+        possible[way] = False
         found, evidence = more, more.evidence
     while ways:
         sure = measure_sureness(found.softmax.shares(values))
@@ -138,9 +144,7 @@ def explain_ways(
     return plain
 
 
-def find_way(
-    q: np.ndarray, matrix: np.ndarray, given: np.ndarray, taken: list[tuple[int, int]]
-) -> tuple[int, int]:
+def find_way(q: np.ndarray, matrix: np.ndarray, given: np.ndarray, possible: np.ndarray) -> tuple[int, int]:
     """Return the true class and the label between which a way explains most that T and q do not.
 
     If a share e of the labels of c that stay goes to d as well, the log likelihood rises by the sum of
@@ -156,9 +160,7 @@ def find_way(
             gain[number, :, d] = np.log1p(rate * ratio[given == d]).sum(axis=0)
         loss = np.log1p(-rate * np.minimum(ratio[np.arange(len(q)), given], 1.0))
         gain[number] += np.bincount(given, weights=loss, minlength=n_classes)[:, None]
-    best = gain.max(axis=0)
-    best[[c for c, _ in taken], [d for _, d in taken]] = -np.inf
-    np.fill_diagonal(best, -np.inf)
+    best = np.where(possible, gain.max(axis=0), -np.inf)  # (n_classes, n_classes)
     c, d = divmod(int(np.argmax(best)), n_classes)
     return c, d
 
