@@ -3,6 +3,7 @@
     python -m benchmarks.calibration reliability    # an hour on two cores; finished runs are not repeated
     python -m benchmarks.calibration intervals      # ten minutes
     python -m benchmarks.calibration smoothness     # ten minutes
+    python -m benchmarks.calibration shares         # a quarter of an hour
     python -m benchmarks.calibration report
 
 `reliability`: over the tables of `benchmarks.ordinary` and those of `benchmarks.several`, labels that were
@@ -10,6 +11,9 @@ changed are put into bins of `confidence`, and all labels into bins of `label_qu
 ones should lie in the bin. `intervals`: over fresh Gaussian tables with noise by class, each end of
 `rate_interval` and of `error_rate_interval` should miss the truth in at most 5 %. `smoothness`: labels are
 flipped one after the other, in an order that is drawn once; the number of changed labels should not jump.
+`shares`: over the tables of `reliability` and those with real noise, whose true labels are also given as if
+they were noisy, the share of wrong labels beside the two numbers that are printed: the interval of errors by
+class, and the share of labels that the votes contradict.
 One line per run is appended to calibration_*.csv in benchmarks/results; calibration.md shows them all.
 `--every 3` does only about a third of the runs, always the same ones.
 """
@@ -78,17 +82,10 @@ def count_bins(measure, stated, right):
 
 def run_reliability(job):
     """Correct one table, and return its bins."""
-    group, name, kind, seed = job
-    if group == "several classes":
-        X, clean, given = read_several(name, kind, seed)
-        known = np.ones(len(clean), dtype=bool)
-    else:
-        X, clean, given, known = ordinary.read(group, name, seed)
-        if given is None:
-            given = ordinary.corrupt(X, clean, kind, seed)
+    X, clean, given, known = read_cell(*job)
     if given is None:  # the attack would take all rows of a class
         return dict(zip(CELL, job, strict=True)) | dict.fromkeys(BIN_COLUMNS, 0)
-    correction = correct(X, given, seed)
+    correction = correct(X, given, job[-1])
     changed = correction.changed & known
     right = {
         "confidence": (correction.labels == clean)[changed],
@@ -102,6 +99,17 @@ def run_reliability(job):
     for measure in BINS:
         line |= count_bins(measure, stated[measure], right[measure])
     return line
+
+
+def read_cell(group, name, kind, seed):
+    """Return rows, clean labels, given labels if there can be some, and where both are known."""
+    if group == "several classes":
+        X, clean, given = read_several(name, kind, seed)
+        return X, clean, given, np.ones(len(clean), dtype=bool)
+    X, clean, given, known = ordinary.read(group, name, seed)
+    if kind == GOLD:
+        return X[known], clean[known], clean[known], known[known]
+    return X, clean, ordinary.corrupt(X, clean, kind, seed) if given is None else given, known
 
 
 def read_several(name, kind, seed):
@@ -384,10 +392,74 @@ def draw_smoothness(lines, path):
     save(figure, path, lines=path.with_suffix(".csv"))
 
 
+# Shares
+
+GOLD = "true labels, given as if they were noisy"
+BY_CLASS = ("clean", "uniform", "class-conditional", "directed", "pair", "two", "one class", GOLD)
+SHARE_COLUMNS = (*CELL, "wrong", "low", "high", "contradicted", "left", "changed", "auc", "notes")
+
+
+def run_shares(job):
+    """Correct one table, and return the true share of wrong labels beside the numbers that are printed."""
+    X, clean, given, known = read_cell(*job)
+    if given is None:
+        return dict(zip(CELL, job, strict=True)) | dict.fromkeys(SHARE_COLUMNS[len(CELL) :], "")
+    correction = correct(X, given, job[-1])
+    wrong, left, changed, auc = ordinary.score(
+        clean, given, known, correction.labels, correction.label_quality
+    )
+    contradicted = np.mean(getattr(correction, "contradicted", np.nan))  # 0.1.0 had no such number
+    found = (wrong, *correction.noise.error_rate_interval, contradicted, left, changed, auc)
+    return dict(zip(SHARE_COLUMNS, (*job, *found, len(correction.notes)), strict=True))
+
+
+def list_shares(seeds):
+    """Return (group, data, kind, seed) of every run; tables with real noise with every seed."""
+    real = [
+        ("real noise", name, kind, s)
+        for name in ordinary.list_real()
+        for kind in ("real", GOLD)
+        for s in seeds
+    ]
+    return real + [job for job in list_reliability(seeds[:1]) if job[0] != "real noise"]
+
+
+def report_shares(path):
+    """Return the section of the report."""
+    lines = pd.read_csv(path).dropna(subset=["wrong"])
+    by_class = lines["kind"].str.startswith(BY_CLASS)
+    most = lines[["high", "contradicted"]].max(axis=1)
+    lines = lines.assign(
+        errors=np.where(by_class, "by class", "of other kinds"), width=lines["high"] - lines["low"],
+        inside=(lines["low"] - 1e-9 <= lines["wrong"]) & (lines["wrong"] <= lines["high"] + 1e-9),
+        most=most, below=lines["wrong"] <= most + 1e-9, harmed=lines["left"] > lines["wrong"] + ordinary.HARM,
+    )  # fmt: skip
+    lines["errors"] = np.where(lines["group"] == "real noise", lines["kind"], lines["errors"])
+    measures = {
+        "inside": "in the interval", "width": "its width", "below": "at most the larger number",
+        "most": "the larger number", "harmed": "harmed", "auc": "ranking",
+    }  # fmt: skip
+    columns = ["wrong", "left", "changed", *measures]
+    tables = {"group": lines, "kind": lines, "data": lines[lines["group"] == "real noise"]}
+    text = [
+        "## Shares of wrong labels",
+        f"`python -m benchmarks.calibration shares`: {len(lines):,} runs. Shares of runs whose share of "
+        "wrong labels is in the interval of errors by class, and at most the larger of its upper end and the "
+        "share of labels that the votes contradict; means of both; runs after which more labels are wrong.",
+    ]
+    for key, part in tables.items():
+        groups = part.groupby([key, "errors"])
+        table = groups[columns].mean().rename(columns=measures)
+        table.insert(0, "runs", groups.size())
+        text.append("\n".join(as_markdown(table.reset_index(), digits=3)))
+    return text
+
+
 PARTS = {  # seeds, jobs, what does one, columns, section of the report
     "reliability": ("100-104", list_reliability, run_reliability, (*CELL, *BIN_COLUMNS), report_reliability),
     "intervals": ("0-199", list_intervals, run_intervals, INTERVAL_COLUMNS, report_intervals),
     "smoothness": ("0-1", list_smoothness, run_smoothness, SMOOTHNESS_COLUMNS, report_smoothness),
+    "shares": ("100-104", list_shares, run_shares, SHARE_COLUMNS, report_shares),
 }
 
 
