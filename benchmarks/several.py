@@ -6,8 +6,8 @@
 Data: iris, wine, digits and synthetic tables; and tables whose classes are the values of one attribute of a1a
 (a census) or mushrooms, to be predicted from the other attributes: no label is wrong, and many classes
 overlap. The numbers of `correction/_noise_mixture.py` and `_noise_softmax.py` were chosen with seeds 0, 7
-and 8; report others. Any name but "after" stands for another version of the code: run this file there. Finished
-runs are not repeated.
+and 8; report others. Any name but "after" stands for another version of the code: run this file there.
+Finished runs are not repeated.
 """
 
 import argparse
