@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
-from subsvms.correction._other_judges import ClassifierLook, doubt_changes, make_votes, predict_rows
+from subsvms.correction._other_judges import ClassifierLook, ask_trees, make_votes, predict_rows
 from subsvms.correction._overlap import CloserLook, Sides, compare_sides
 from subsvms.displays import CertifiedCurveDisplay
 from subsvms.exceptions import InputError, LabelNoiseWarning
@@ -174,17 +174,21 @@ def test_changes_are_checked_by_the_judge_itself(seed):
 def test_trees_doubt_changes_that_the_features_do_not_support(seed):
     """Labels of random rows are thought wrong, in place of those that are."""
     X, clean, given = make_rows(seed, n=600)
-    judged = correct(X, given, JUDGES["logistic"]).judgement
-    other = np.random.default_rng(seed).permutation(600)
-    false = replace(
-        judged, flagged=judged.flagged[other], suggested=1 - given, posterior=judged.posterior[other]
-    )
-    classes, look = np.arange(2), CloserLook(seed, X)
-    right, wrong = (doubt_changes(look, classes, given, one) for one in (judged, false))
-    assert right.max() < wrong.min() and wrong.min() > 0.5
-    assert doubt_changes(CloserLook(seed, sparse.csr_array(X)), classes, given, false).min() > 0.5
+    found = correct(X, given, JUDGES["logistic"])
+    judged, noise = found.judgement, found.noise
+    others = np.random.default_rng(seed).permutation(judged.flagged)
+    labels = np.where(others, 1 - given, given)
+    false = replace(judged, flagged=others, suggested=labels, posterior=0.1 + 0.8 * np.eye(2)[labels])
+    look, votes = CloserLook(seed, X), found.votes
+    right, wrong = (ask_trees(look, noise, given, votes, one) for one in (judged, false))
+    assert right[0].max() < 0.5 < wrong[0].min() and right[1].max() < 0.5 < wrong[1].min()
+    assert ask_trees(CloserLook(seed, sparse.csr_array(X)), noise, given, votes, false)[1].min() > 0.5
+    noisy = replace(noise, error_rate_interval=np.array([0.2, 0.4]))  # too much for trees to see
+    weight, doubt = ask_trees(look, noisy, given, votes, false)
+    assert_array_equal(weight, wrong[0])
+    assert not doubt.any()
     for none in (None, CloserLook(seed), CloserLook(seed, X * 1e300)):  # no numbers, or not for trees
-        assert not doubt_changes(none, classes, given, false).any()
+        assert not np.any(ask_trees(none, noise, given, votes, false))
 
 
 def test_the_seed_and_threads_of_the_corrector_reach_all_parts():

@@ -122,21 +122,18 @@ def test_overlap_takes_probability_from_the_class_that_rows_would_join(seed):
     assert_array_equal(kept.halt == Halt.UNTESTED, whole.flagged & (labels == 0))
 
 
-def test_a_change_against_most_labels_of_its_kind_needs_rates_that_are_known():
+def test_a_change_against_most_labels_of_its_kind_needs_separate_classes_or_errors_both_ways():
     votes, labels, _, _ = make_table(0, rates=(0.0, 0.7))
-    rule = make_rule(votes, labels, [[1.0, 0.0], [0.7, 0.3]])
-    known = apply_rule(rule, votes, labels)
-    assert known.flagged.mean() > 0.2 and not np.any(known.halt)
-    for limits in (
-        {"rate_interval": np.array([[0.0, 0.0], [0.6, 0.8]])},
-        {"error_rate_interval": [0.2, 0.4]},
-    ):
-        unknown = replace(rule, noise=replace(rule.noise, **limits))
-        held = apply_rule(unknown, votes, labels)
-        assert_array_equal(held.halt == Halt.OUTNUMBERED, known.flagged)
-        assert not held.flagged.any() and np.all(held.posterior[known.flagged, 1] > 0.5)
-        majority = replace(unknown, settings=Settings(rule="majority"))
-        assert apply_rule(majority, votes, labels).flagged.any()
+    separate = make_rule(votes, labels, [[1.0, 0.0], [0.7, 0.3]])
+    mixed = replace(separate, mixed=0.15)
+    both_ways = replace(mixed.noise, rate_interval=np.array([[0.0, 0.1], [0.6, 0.8]]))
+    free = [apply_rule(rule, votes, labels) for rule in (separate, replace(mixed, noise=both_ways))]
+    assert all(one.flagged.mean() > 0.2 and not np.any(one.halt) for one in free)
+    held = apply_rule(mixed, votes, labels)
+    assert_array_equal(held.halt == Halt.OUTNUMBERED, free[0].flagged)
+    assert not held.flagged.any() and np.all(held.posterior[free[0].flagged, 1] > 0.5)
+    majority = replace(mixed, settings=Settings(rule="majority"))
+    assert apply_rule(majority, votes, labels).flagged.any()
 
 
 def test_what_trees_doubt_is_not_changed_and_its_probability_stays(seed):

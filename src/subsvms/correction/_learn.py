@@ -18,7 +18,7 @@ from subsvms.correction._choice import Choice, choose_ensemble
 from subsvms.correction._judge import Learned, mix_votes
 from subsvms.correction._neighbours import find_contradictory
 from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise, is_solvable, rank_evidence
-from subsvms.correction._other_judges import doubt_changes
+from subsvms.correction._other_judges import ask_trees
 from subsvms.correction._overlap import CloserLook, SVMLook, find_overlap, update_overlap
 from subsvms.correction._rule import Halt, Rule, Settings, apply_rule, keep_labels
 from subsvms.ensemble._classifier import SubSVMClassifier
@@ -134,7 +134,8 @@ def learn_rule(
     if settings.rule == "posterior" and (sampled or by_noise.flagged.any()):
         with one_stage("checking that no change does harm"):
             overlap = find_overlap(look, given, votes, by_noise, sampled=sampled)
-            overlap = overlap._replace(doubt=doubt_changes(look, classes, given, by_noise))
+            weight, doubt = ask_trees(look, noise, given, votes, by_noise)
+            overlap = overlap._replace(weight=np.maximum(overlap.weight, weight), doubt=doubt)
         rule = replace(rule, overlap=update_overlap(overlap, by_noise, given, decided))
     if votes.second is not None:
         heard = judged[~np.isnan(votes.second[judged, 0])]

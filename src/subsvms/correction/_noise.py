@@ -150,12 +150,16 @@ class NoiseEstimate:
 
 
 def estimate_noise(
-    mean_value: np.ndarray, given: np.ndarray, classes: np.ndarray, verified: np.ndarray | None = None
-) -> NoiseEstimate:
-    """Estimate the noise of each class from out-of-bag votes, mean_value (n_rows, n_classes)."""
+    mean_value: np.ndarray, given: np.ndarray, classes: np.ndarray, verified: np.ndarray | None = None,
+    *, rates: np.ndarray | None = None,
+) -> NoiseEstimate:  # fmt: skip
+    """Estimate the noise of each class from out-of-bag votes, mean_value (n_rows, n_classes).
+
+    If the rates of two classes are given, only what the values say about each row is learned.
+    """
     labelled = given >= 0
     rows = mean_value[labelled], given[labelled], classes
-    before = _estimate(*rows)
+    before = _estimate(*rows, rates=rates)
     if verified is None or not np.any(verified >= 0):
         return before
     decided = verified >= 0
@@ -164,7 +168,7 @@ def estimate_noise(
     return replace(_estimate(*rows, answers), before=before, heard=heard)
 
 
-def _estimate(mean_value, given, classes, answers=None):
+def _estimate(mean_value, given, classes, answers=None, rates=None):
     n_classes = len(classes)
     counts = np.bincount(given, minlength=n_classes)
     large = np.flatnonzero(counts >= SMALLEST_CLASS)  # nothing can be learned about smaller ones: left alone
@@ -179,7 +183,7 @@ def _estimate(mean_value, given, classes, answers=None):
         if len(large) < 2:  # labels stand, and votes judge rows without one
             curve = integrate_curve(u, is_given, answers, rates=np.zeros(2))
             return replace(nothing, curve=curve)
-        curve = integrate_curve(u, is_given, answers)
+        curve = integrate_curve(u, is_given, answers, rates=rates)
         e, f = curve.rates[1], curve.rates[0]
         return NoiseEstimate(
             classes, np.array([[1.0 - f, f], [e, 1.0 - e]]), curve.rate_interval,

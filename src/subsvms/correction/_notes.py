@@ -18,7 +18,7 @@ HALTS = {
     Halt.REFUSED: "people kept such labels where they looked",
     Halt.DUPLICATE: "another row has the same features and another label, and duplicates were dropped",
     Halt.UNAUDITED: "the audit did not confirm a change of this label",
-    Halt.OUTNUMBERED: "most rows like it have this label, and how many labels are wrong is not known",
+    Halt.OUTNUMBERED: "most rows like it have this label, and only labels of another class seem wrong",
     Halt.DISPUTED: "trees that learned from the same features find such changes less probable",
 }
 JUDGES_HALTS = {  # the same, where a judge other than SVMs would be misrepresented

@@ -12,10 +12,17 @@ Out-of-sample are the out-of-bag probabilities of a forest, or else those of cro
 fewer rows than `SMALLEST_CLASS` are not learned, since no label is changed from or to them. Their rows, and
 rows without a label, are judged by a classifier that is fitted to all others.
 
-Trees also check what another judge would change. Noise by class is a property of the labels:
-whoever judges should find the same. Overlap, and flips that were chosen to harm one kind of judge, look
-different to another. With p the mean probability of the changes to class b, and p' that by the noise and the
-probabilities of trees, a label is only changed if it would be after its probability times min(1, p' / p).
+Trees also check what another judge would change. Noise by class is a property of the labels: whoever judges,
+its rates are the same, and rows that would join class b look like those that are given b (`_overlap`), to
+trees as well. Overlap, and flips that were chosen to harm one kind of judge, look different to another. So
+
+- the values of trees are one more closer look at the two sides, and
+- with p the mean probability of the changes to class b, and p' that by the same rates and the values of
+  trees, a label is only changed if it would be after its probability times min(1, p' / p).
+
+Trees that learn from very noisy labels are less sure of right changes, too: then only the first counts.
+(Rates of their own, which trees underestimate where most of a class is wrong, held back half of the right
+changes there.)
 """
 
 import warnings
@@ -30,8 +37,8 @@ from sklearn.utils.metaestimators import _safe_split
 
 from subsvms._columns import find_stored, take_columns
 from subsvms._effort import announce
-from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise
-from subsvms.correction._overlap import CloserLook
+from subsvms.correction._noise import SMALLEST_CLASS, NoiseEstimate, estimate_noise
+from subsvms.correction._overlap import EVEN, CloserLook, compare_sides, find_sides
 from subsvms.correction._rule import Judgement
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._votes import Votes
@@ -46,6 +53,7 @@ QUIET = (  # rows without out-of-bag probabilities are dealt with; threads were 
     "'n_jobs' has no effect",
 )
 N_TREES, LEAF = 100, 3  # to check changes: a quarter of a second for a thousand rows
+VERY_NOISY = 0.25  # share of labels that may be wrong, beyond which trees doubt right changes, too
 MOST_JUDGED = 3000  # rows that they learn from, and columns: twice as many take more than a second
 SUM_ERROR, RANGE_ERROR = 1e-3, 1e-6  # by which given probabilities may miss the sum 1, and the range 0 to 1
 
@@ -154,42 +162,57 @@ def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray,
     return p
 
 
-def doubt_changes(
-    look: CloserLook | None, classes: np.ndarray, given: np.ndarray, judgement: Judgement
-) -> np.ndarray:
-    """Return by how much less probable trees find the changes to each class, from 0 to 1.
+class KnownLook(CloserLook):
+    """Looks with values that are known: larger ones are of side 1."""
+
+    def __init__(self, seed: int, values: np.ndarray):
+        super().__init__(seed)
+        self.values = values
+
+    def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
+        """Return the values of these rows."""
+        return self.values[rows]
+
+
+def ask_trees(
+    look: CloserLook | None, noise: NoiseEstimate, given: np.ndarray, votes: Votes, judgement: Judgement
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weight of overlap by trees, and how much less probable they find changes to each class.
 
     Two classes only: with more it was not measured, and the model of the noise is slower than the trees.
     """
-    doubt = np.zeros(len(classes))
+    weight, doubt = np.zeros(len(noise.classes)), np.zeros(len(noise.classes))
     X = None if look is None else look.features
-    if look is None or X is None or len(classes) > 2 or not judgement.flagged.any():
-        return doubt
+    if look is None or X is None or len(noise.classes) > 2 or not judgement.flagged.any():
+        return weight, doubt
     if sparse.issparse(X):
         X = take_columns(X, find_stored(X.indices, X.shape[1]))
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # trees take no others
     if X.shape[1] > MOST_JUDGED:
-        return doubt
+        return weight, doubt
     rows = np.flatnonzero(given >= 0)
     if len(rows) > MOST_JUDGED:
         rows = np.sort(np.random.default_rng(look.seed).choice(rows, MOST_JUDGED, replace=False))
     few = np.bincount(given[rows], minlength=2).min() < SMALLEST_CLASS
     if few or max(-X.min(), X.max()) > np.finfo(np.float32).max:  # trees take single precision
-        return doubt
+        return weight, doubt
     from sklearn.ensemble import ExtraTreesClassifier  # not for every table
 
     trees = ExtraTreesClassifier(N_TREES, min_samples_leaf=LEAF, bootstrap=True, random_state=look.seed)
-    p = predict_rows(trees, X[rows], given[rows], classes, look.seed)
-    values = make_votes(p).mean_value
-    asked = np.isfinite(values[:, 0])
-    rows, values = rows[asked], values[asked]
-    second = estimate_noise(values, given[rows], classes).judge(values, given[rows])
-    for b in range(len(classes)):
-        joining = judgement.flagged[rows] & (judgement.suggested[rows] == b)
-        if joining.any():
-            first = judgement.posterior[rows[joining], b].mean()
-            doubt[b] = max(0.0, 1.0 - second[joining, b].mean() / first)
-    return doubt
+    p = predict_rows(trees, X[rows], given[rows], noise.classes, look.seed)
+    values = np.full((len(given), 2), np.nan)
+    values[rows] = make_votes(p).mean_value
+    rows = rows[np.isfinite(values[rows, 0])]
+    second = estimate_noise(values[rows], given[rows], noise.classes, rates=noise.rates)
+    for b in range(2):
+        joining = rows[judgement.flagged[rows] & (judgement.suggested[rows] == b)]
+        if len(joining) >= SMALLEST_CLASS:
+            sides = find_sides(given, votes.mean_value[:, b], judgement, b)
+            weight[b] = EVEN / (EVEN + compare_sides(KnownLook(look.seed, -values[:, b]), sides))
+        if len(joining) and noise.error_rate_interval[1] <= VERY_NOISY:
+            changed = second.judge(values[joining], given[joining])[:, b].mean()
+            doubt[b] = max(0.0, 1.0 - changed / judgement.posterior[joining, b].mean())
+    return weight, doubt
 
 
 def can_leave_out(estimator: Any) -> bool:

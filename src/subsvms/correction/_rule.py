@@ -11,9 +11,9 @@ were dropped (`_duplicates`). `max_error_rate` is the largest share of labels to
 
 The rule "posterior" takes overlap of the classes into account (`_overlap`): let o_b be the probability that
 rows that would join class b belong where they are. Then P(true b) is multiplied by 1 - o_b, and the rest goes
-to the given label. With two classes trees also judge these rows (`_other_judges`): whether a label is
-changed, and nothing else, follows the smaller of two probabilities. Labels that only the rate of a class
-speaks against stay if that rate is not known (`is_outnumbered`).
+to the given label. With two classes trees also judge these rows (`_other_judges`): they can raise o_b, and
+whether a label is changed, and nothing else, follows the smaller of two probabilities. Labels that only the
+rate of a class speaks against stay if overlap explains as much (`is_outnumbered`).
 
 Ranks (`rank_quality`) are averaged with those from second votes, of SVMs that hardly learn noise that depends
 on the row (`_choice`); nothing else depends on these.
@@ -28,12 +28,12 @@ import numpy as np
 from subsvms.correction._noise import SMALLEST_CLASS, UNSEEN, NoiseEstimate
 from subsvms.correction._noise_softmax import compute_posterior
 from subsvms.ensemble._votes import Votes, pick_best
-from subsvms.exceptions import WIDE, Note, is_rate_known
+from subsvms.exceptions import WIDE, Note
 
 UNKNOWN_RATE = 0.2  # of the noise that the rule may not know of
 # Share of rows expected on another class's side. With most labels of a class wrong, tables whose classes are
-# separate have 0.03 to 0.1; in a census that was attacked it is 0.1 to 0.2
-MIXED = 0.09
+# separate have 0.04 to 0.1; in a census that was attacked it is 0.12 to 0.15
+MIXED = 0.11
 TIES = 1e-3  # share of the quality that is the mean value itself, so that every row has its own
 
 
@@ -107,7 +107,7 @@ class Rule:
     overlap: Overlap | None = None  # None if nothing is known of it
     # What second votes show of the noise, and their weight where labels are ranked (`_choice`)
     second: tuple[NoiseEstimate, float] | None = None
-    mixed: float = 1.0  # share of the rows learned from that lie where another class is more probable
+    mixed: float = 0.0  # share of the rows learned from that lie where another class is more probable
 
 
 def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
@@ -165,20 +165,19 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
 
 
 def is_outnumbered(rule: Rule, values: np.ndarray, given: np.ndarray, best: np.ndarray) -> np.ndarray:
-    """Return whether a change rests on the rate of a class alone, and the rates are not known.
+    """Return whether a change rests on the rate of a class alone, and overlap explains it as well.
 
     Where rows that look alike are given the present label clearly more often than the new one, only the noise
     of the new class speaks for the change, and most of that class must be labelled wrongly. Unless the
-    classes are separate, overlap looks the same. (Without this limit, flips of 5 % that were chosen to harm
-    an SVM became 17 to 27 % of wrong labels in a census.)
+    classes are separate, or labels are wrong in both directions, overlap looks the same. (Without this limit,
+    flips of 5 % that were chosen to harm an SVM became 17 to 27 % of wrong labels in a census.)
     """
     if rule.settings.rule == "majority" or rule.mixed <= MIXED:
         return np.zeros(len(given), dtype=bool)
     rows, noise = np.arange(len(given)), rule.noise
     eta = noise.expect(values) @ noise.matrix  # P(given each label | values)
-    known = np.array([is_rate_known(*limits) for limits in noise.rate_interval])
-    known &= is_rate_known(*noise.error_rate_interval)
-    return (eta[rows, best] < eta[rows, np.maximum(given, 0)] - WIDE) & ~known[best]
+    own = np.maximum(given, 0)
+    return (eta[rows, best] < eta[rows, own] - WIDE) & (noise.rate_interval[own, 1] <= WIDE / 2)
 
 
 def make_room(posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray) -> np.ndarray:
