@@ -8,11 +8,13 @@ from subsvms.correction._notes import (
     Found,
     format_done,
     format_keeper,
+    format_many,
     format_reason,
     format_spared,
     format_vote,
 )
 from subsvms.correction._rule import Halt, Settings
+from subsvms.exceptions import Note
 
 
 def test_reasons_name_vote_probability_and_threshold(cancer):
@@ -106,3 +108,14 @@ def test_a_note_has_a_kind_and_is_about_one_label_or_several():
     assert not _notes.is_distrusted([one, several])
     words = "For 12 rows, another label is more probable, but the limit on changes kept the given one."
     assert _notes.format_held_back(0, [("the limit on changes", 12)]) == words
+
+
+def test_a_note_says_that_a_rate_is_not_known_if_labels_change_to_the_class_and_no_other_note_does():
+    def tell(flagged, joined, limits, notes=()):
+        return [note.kind for note in format_many(["a", "b"], flagged, [100, 100], joined, limits, notes)]
+
+    known, unknown = (0.0, 0.05), (0.0, 0.4)
+    assert tell([3, 0], [0, 3], [known, unknown]) == ["unsure"]
+    assert tell([3, 0], [0, 3], [unknown, known]) == tell([0, 0], [0, 0], [unknown, unknown]) == []
+    assert tell([20, 0], [0, 20], [known, unknown]) == ["many"]
+    assert tell([3, 0], [0, 3], [known, unknown], [Note("contradicted", "")]) == []

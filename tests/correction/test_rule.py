@@ -126,7 +126,7 @@ def test_a_change_against_most_labels_of_its_kind_needs_separate_classes_or_erro
     votes, labels, _, _ = make_table(0, rates=(0.0, 0.7))
     separate = make_rule(votes, labels, [[1.0, 0.0], [0.7, 0.3]])
     mixed = replace(separate, mixed=0.15)
-    both_ways = replace(mixed.noise, rate_interval=np.array([[0.0, 0.1], [0.6, 0.8]]))
+    both_ways = replace(mixed.noise, rate_interval=np.array([[0.0, 0.15], [0.6, 0.8]]))
     free = [apply_rule(rule, votes, labels) for rule in (separate, replace(mixed, noise=both_ways))]
     assert all(one.flagged.mean() > 0.2 and not np.any(one.halt) for one in free)
     held = apply_rule(mixed, votes, labels)

@@ -1,11 +1,11 @@
 """What a correction says: notes on what the user must know, and why each label was kept or changed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from subsvms.correction._noise import SMALLEST_CLASS
 from subsvms.correction._rule import Halt, Settings
-from subsvms.exceptions import Note, Setting, format_percent, name_few
+from subsvms.exceptions import Note, Setting, format_percent, is_rate_known, name_few
 
 HALTS = {
     Halt.UNASKED: "every SVM was trained on this row, so none of them can judge it",
@@ -65,6 +65,10 @@ UNCHECKED = Note(
     "unchecked",
     "Probabilities alone do not show whether the features distinguish the rows that change from those they "
     "join, so this was not checked: look at some of these rows before you use the result.",
+)
+UNSURE = (
+    "It is not known how many rows of {classes} are labelled wrongly, so labels that would change to it may "
+    "be right: look at some of these rows before you use the result."
 )
 HARDLY_TOLD_APART = Note(
     "noisy", "The labels are so noisy that they hardly distinguish the classes: no label was changed."
@@ -236,19 +240,24 @@ def format_contradicted(
 
 
 def format_many(
-    classes: Sequence[object], flagged: Sequence[int], sizes: Sequence[int], notes: Sequence[str]
-) -> list[Note]:
-    """Return a note on classes of which many labels look wrong, by name, flagged labels and all labels.
+    classes: Sequence[object], flagged: Sequence[int], sizes: Sequence[int], joined: Sequence[int],
+    limits: Iterable, notes: Sequence[str],
+) -> list[Note]:  # fmt: skip
+    """Return a note on classes of which many labels look wrong, or on those whose rate is not known.
 
-    There is none where another note says that the result should not be used unseen.
+    Of each class come the name, flagged labels and all labels, labels that would change to it, and the limits
+    of its rate. There is none where another note says that the result should not be used unseen.
     """
-    counted = zip(classes, flagged, sizes, strict=True)
-    many = [(name, n / size) for name, n, size in counted if n >= SMALLEST_CLASS and n > TENTH * size]
-    if not many or is_distrusted(notes):
+    if is_distrusted(notes):
         return []
-    return [
-        Note("many", MANY, labels=name_few([f"{str(c)!r} ({format_percent(share)})" for c, share in many]))
-    ]
+    names, counted = [repr(str(c)) for c in classes], zip(flagged, sizes, strict=True)
+    many = [n >= SMALLEST_CLASS and n > TENTH * size for n, size in counted]
+    if any(many):
+        shares = zip(names, flagged, sizes, many, strict=True)
+        named = [f"{c} ({format_percent(n / size)})" for c, n, size, much in shares if much]
+        return [Note("many", MANY, labels=name_few(named))]
+    unsure = [c for c, n, rate in zip(names, joined, limits, strict=True) if n and not is_rate_known(*rate)]
+    return [Note("unsure", UNSURE, classes=name_few(unsure))] if unsure else []
 
 
 def format_reversed(share: float, judge: str | None = None) -> Note:

@@ -138,9 +138,10 @@ class Correction(Verdicts):
 
     @property
     def _many(self):
-        counts = (self.given[which] for which in (self.flagged, ~self.missing))
-        flagged, sizes = (np.bincount(given, minlength=len(self.classes)).tolist() for given in counts)
-        return format_many(self.classes.tolist(), flagged, sizes, self.judgement.notes)
+        labels = self.given[self.flagged], self.given[~self.missing], self.judgement.suggested[self.flagged]
+        flagged, sizes, joined = (np.bincount(one, minlength=len(self.classes)).tolist() for one in labels)
+        limits, notes = self.noise.rate_interval, self.judgement.notes
+        return format_many(self.classes.tolist(), flagged, sizes, joined, limits, notes)
 
     @property
     def suggested_labels(self) -> np.ndarray:

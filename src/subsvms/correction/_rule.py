@@ -32,8 +32,8 @@ from subsvms.exceptions import WIDE, Note
 
 UNKNOWN_RATE = 0.2  # of the noise that the rule may not know of
 # Share of rows expected on another class's side. With most labels of a class wrong, tables whose classes are
-# separate have 0.04 to 0.1; in a census that was attacked it is 0.12 to 0.15
-MIXED = 0.11
+# separate have 0.04 to 0.1; in a census that was attacked it is 0.105 to 0.15
+MIXED = 0.1
 TIES = 1e-3  # share of the quality that is the mean value itself, so that every row has its own
 
 
@@ -177,7 +177,7 @@ def is_outnumbered(rule: Rule, values: np.ndarray, given: np.ndarray, best: np.n
     rows, noise = np.arange(len(given)), rule.noise
     eta = noise.expect(values) @ noise.matrix  # P(given each label | values)
     own = np.maximum(given, 0)
-    return (eta[rows, best] < eta[rows, own] - WIDE) & (noise.rate_interval[own, 1] <= WIDE / 2)
+    return (eta[rows, best] < eta[rows, own] - WIDE) & (noise.rate_interval[own, 1] <= WIDE)
 
 
 def make_room(posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray) -> np.ndarray:

@@ -171,7 +171,8 @@ def summarise(finding: Finding, written: Written) -> Summary:
     )  # fmt: skip
     listing, tally = format_listing(counted, noise, listed), run.tally
     classes = run.correction.classes.tolist()
-    many = words_of.format_many(classes, tally.flagged, tally.given, finding.notes)
+    joined, limits = np.sum(tally.moves, axis=0).tolist(), run.correction.noise.rate_interval
+    many = words_of.format_many(classes, tally.flagged, tally.given, joined, limits, finding.notes)
     told = Told(
         notes=[*finding.notes, *many, *run.table_notes], remarks=list(run.remarks),
         standing=describe.describe_standing(run, issues.carriers), listing=listing,
