@@ -167,7 +167,7 @@ def gather_notes(
         share = np.mean(own) if rule.seen[c] >= SMALLEST_CLASS and len(own) else 0.0
         if share > OF_CLASS:
             contradicted.append(f"{str(name)!r} ({format_percent(share)})")
-    whole = against.sum() / max(judged.sum(), 1)
+    whole = against[judged].sum() / max(judged.sum(), 1)
     beyond = is_far_beyond(noise.error_rate_interval, whole)
     too_many = whole > (UNEXPLAINED if beyond and changing else OF_TABLE)
     if contradicted or too_many:

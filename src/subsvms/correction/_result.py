@@ -83,7 +83,7 @@ class Correction(Verdicts):
     0         dog             cat    fix
     1         dog             cat    fix
     >>> print(correction.explain(0))
-    fix: 100 % of 938 SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.969, the largest
+    fix: 100 % of 938 SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.949, the largest
     """
 
     classes: np.ndarray

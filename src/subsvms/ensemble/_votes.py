@@ -76,9 +76,11 @@ class Votes:
         return pick_best(self.counts, np.asarray(sizes, like=self.counts), given)
 
     def contradict(self, given: np.ndarray) -> np.ndarray:
-        """Return the rows for whose label (-1 without one) fewer SVMs vote than for another class."""
-        own = self.counts[np.arange(len(given)), np.maximum(given, 0)]
-        return (given >= 0) & (self.counts.max(axis=1) > own)
+        """Return the rows for whose label fewer SVMs vote than for another class.
+
+        Rows without one (-1) are compared with the first class, as audits of 0.1.0 were made from.
+        """
+        return self.counts.max(axis=1) > self.counts[np.arange(len(given)), np.maximum(given, 0)]
 
 
 def pick_best(amounts: np.ndarray, sizes: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:

@@ -68,7 +68,7 @@ class Tally:
             spared={halt.name: int(np.sum(correction.judgement.halt == halt)) for halt in SPARED},
             given=np.bincount(correction.given[known], minlength=k).tolist(),
             judged=int(np.sum(known & (correction.votes.n_voters > 0))),
-            contradicted=np.bincount(correction.given[correction.contradicted], minlength=k).tolist(),
+            contradicted=np.bincount(correction.given[correction.contradicted & known], minlength=k).tolist(),
             flagged=np.bincount(own, minlength=k).tolist(),
             changed=np.bincount(correction.given[correction.changed], minlength=k).tolist(),
             left_out=np.bincount(correction.given[~correction.kept & known], minlength=k).tolist(),
