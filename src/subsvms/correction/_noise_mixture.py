@@ -33,9 +33,7 @@ SLOPES = (4.0, 8.0, 16.0)  # of the softmax
 BLUR = 0.25  # slope of a blurred look, beside that of the softmax: it sees a quarter as much
 NONE, SHARED = 4.0, 0.25  # how likely these kinds are, beside each of the others
 SURE = 0.80  # below, overlapping classes pass for noise: see benchmarks/several.py
-LIKELY = (
-    0.60  # the same before noise is considered: with 0.58, cuts of diamonds would be changed that are right
-)
+LIKELY = 0.60  # the same without noise: with 0.58, cuts of diamonds would be changed that are right
 MOST_WAYS = 8  # a bound on the time; more were not seen
 LARGEST_TABLE, FEWEST_FITTED = 100_000, 10  # values that are fitted, or so many rows for each class
 NEGLIGIBLE_EXPLANATION = 1e-3  # probability of an explanation that is left out

@@ -75,7 +75,7 @@ class Verdicts:
 
     @property
     def contradicted(self) -> np.ndarray:
-        """Rows for whose label, if they have one, fewer SVMs vote than for another class."""
+        """Rows for whose label (without one: the first class) fewer SVMs vote than for another class."""
         return self.votes.contradict(self.given)
 
     @property
