@@ -6,21 +6,45 @@ through one function (`format_value`) that limits its length and replaces charac
 
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
+from importlib.util import cache_from_source
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, Undefined
+from jinja2 import BytecodeCache, Environment, PackageLoader, Undefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from subsvms import exceptions
+from subsvms._atomic import write_whole
 from subsvms.exceptions import UNKNOWN
 
 MAX_TEXT, MAX_CELL, MAX_NAME = 1000, 300, 60  # characters
 MAX_WHOLE = 5000  # characters of a text that is there to be read
 UNPRINTABLE = re.compile("[^\t\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not in XML, or C1
+
+
+class Compiled(BytecodeCache):
+    """Keeps compiled templates where Python keeps compiled modules, if it may."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Read what was kept, if there is something."""
+        with suppress(OSError), self._locate(bucket).open("rb") as file:
+            bucket.load_bytecode(file)  # unless it is of another version
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep what was compiled."""
+        if not sys.dont_write_bytecode:
+            with suppress(OSError):
+                write_whole(self._locate(bucket), bucket.bytecode_to_string())
+
+    def _locate(self, bucket):
+        return Path(cache_from_source(__file__)).with_name(f"{bucket.key}.template")
 
 
 @cache
@@ -29,6 +53,7 @@ def open_templates() -> Environment:
     pages = Environment(
         loader=PackageLoader("subsvms.app.report"), autoescape=True, finalize=format_value,
         trim_blocks=True, lstrip_blocks=True, optimized=False,  # which takes longer than it saves
+        bytecode_cache=Compiled(),
     )  # fmt: skip
     pages.filters |= {
         "cell": lambda value: cut(value, MAX_CELL), "name": lambda value: cut(value, MAX_NAME),
