@@ -154,7 +154,7 @@ def measure_all(name, folder, seeds):
         for seed in seeds:
             X, clean = load_table(data, folder, seed)
             for attack, rate in CASES:
-                if (name, data, attack, str(rate), str(seed)) in done:
+                if (name, data, attack, f"{rate:.5g}", str(seed)) in done:
                     continue
                 if data == MANY and attack not in CASES_OF_MANY:
                     continue
