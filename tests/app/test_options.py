@@ -16,6 +16,7 @@ from subsvms.exceptions import NOTHING, InputError, Sentence, Setting, TableErro
 WRONG = {
     "rule": "majorty", "action": 3, "kernel": "cubic", "max_error_rate": 2, "min_confidence": -1,
     "n_estimators": 0, "subsample_size": 1, "random_state": -1, "id_column": 7, "pool_size": 5,
+    "fill_missing": "no",
 }  # fmt: skip
 
 

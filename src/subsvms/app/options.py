@@ -355,6 +355,8 @@ def check_option(one: Field, value: Any) -> Any:
         check_range(one.name, value, declared.low, declared.high)
     if types == (str,) and not isinstance(value, str):
         raise TableError("{name} must be text; got {value!r}.", name=Setting(one.name), value=value)
+    if types == (bool,) and not isinstance(value, bool):
+        raise TableError("{name} must be True or False; got {value!r}.", name=Setting(one.name), value=value)
     return value
 
 

@@ -26,7 +26,7 @@ from subsvms.app.runs.record import Record
 from subsvms.app.runs.source import UNIT_ROWS, Files, Source, join_digests, open_source, release_memory
 from subsvms.app.tables.addresses import Place, as_place
 from subsvms.app.tables.arrow import as_type, check_values, encode_like, find_difference, use_plain_types
-from subsvms.app.tables.csv_text import check_separator, choose_separator, read_header, text_options
+from subsvms.app.tables.csv_text import USUAL, check_separator, choose_separator, read_header, text_options
 from subsvms.app.tables.files import COMPRESSIONS, check_names, digest_file
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.labels import Labels
@@ -157,7 +157,7 @@ def _open_text(path, name, format, label, encoding, separator) -> tuple[str, Ite
         head = stream.read(HEADER_BYTES)
     if not head.strip():
         raise TableError(f"{name} is empty: it must contain a table.")
-    separator = check_separator(separator) or choose_separator(head, label, "\t" if format == "tsv" else ",")
+    separator = check_separator(separator) or choose_separator(head, label, USUAL[format])
     names, _, body = read_header(head, separator)
     if names is None or body >= HEADER_BYTES:
         raise TableError(f"{name} has a first line that never ends, or a quote that is never closed.")

@@ -1,6 +1,7 @@
 """The formats that tables are read from and written to, all in one list.
 
-A new format is one more entry here, and the two functions that the entry names,
+A new format is one more entry here (one of separated text also in `csv_text.USUAL`), and the two functions
+that the entry names,
 
     read(content, label, reading) -> columns, more       render(columns, format) -> bytes
 
