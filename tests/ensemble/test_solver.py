@@ -147,21 +147,24 @@ def test_problems_larger_than_a_lane_block_are_solved(n):
 
 
 @pytest.mark.parametrize("density", [0.1, 0.26, 0.9])
+@pytest.mark.parametrize("kind", ["rbf", "linear", "poly"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_threads_and_other_subsets_change_no_bit(n_classes, density):
-    """The form of a row's list depends on the table, not on the other rows of a call."""
+def test_threads_and_other_subsets_change_no_bit(n_classes, kind, density):
+    """The form of a row's list depends on the table, not on the other rows of a call.
+
+    All subsets take their kernel values from one matrix; one alone computes its own.
+    """
     rng = np.random.default_rng(0)
     X, labels = rng.random((60, 30)) * (rng.random((60, 30)) < density), np.arange(60) % n_classes
     subsets = rng.integers(0, 60, (300, 12))
     one, *many = (
-        solve_subsets(X, labels, subsets, kernel=KERNELS["rbf"], effort=Effort(n_jobs))
-        for n_jobs in (1, 2, 5)
+        solve_subsets(X, labels, subsets, kernel=KERNELS[kind], effort=Effort(n_jobs)) for n_jobs in (1, 2, 5)
     )
     for other in many:
         assert_array_equal(one.coef, other.coef)
         assert_array_equal(one.intercept, other.intercept)
     for j in range(20):
-        alone = solve_subsets(X, labels, subsets[j : j + 1], kernel=KERNELS["rbf"])
+        alone = solve_subsets(X, labels, subsets[j : j + 1], kernel=KERNELS[kind])
         assert_array_equal(alone.coef, one.take(j).coef)
 
 

@@ -32,6 +32,8 @@ from subsvms._validation import check_square
 from subsvms.ensemble._rows import PRECOMPUTED, Kernel, gather_rows
 
 PIECE = 32  # problems of up to 64 rows per unit of work: few enough to balance threads and heed Ctrl-C
+SHARED_NUMBERS = 1 << 20  # in one kernel matrix of all rows: 8 MB, which the caches hold
+TIMES_USED = 8  # on average, for the problems to take their kernel values from there
 
 
 @dataclass(frozen=True)
@@ -154,25 +156,31 @@ def prepare_matrices(
 ) -> Callable[[int, int], np.ndarray]:
     """Return a function of (first, last) that returns the kernel matrices of these problems, end to end.
 
-    `row` and `start` are those of the solution.
+    `row` and `start` are those of the solution. In a small table, most pairs of rows are in many problems:
+    then their kernel values are computed once, to the same bits.
     """
     from subsvms.ensemble._compiled import smo as _smo
 
     sizes = np.diff(start)
     longest = max(int(sizes.max()), 1)
+    gram = None
     if kernel.kind == PRECOMPUTED:
         check_square(X)
-        gram = np.ascontiguousarray(X, dtype=np.float64)
+        gram, member = np.ascontiguousarray(X, dtype=np.float64), row
     else:
         used = np.zeros(X.shape[0], dtype=bool)
         used[row] = True
         rows, member = gather_rows(X, np.flatnonzero(used)), np.cumsum(used)[row] - 1
         fill = _smo.fill_full if rows.full else _smo.fill_sparse
+        n_used = np.count_nonzero(used)
+        if n_used**2 <= min(SHARED_NUMBERS, np.sum(sizes**2) / TIMES_USED):
+            gram = np.empty((n_used, n_used))
+            fill(0, 1, rows, kernel, np.array([0, n_used]), np.arange(n_used), n_used, gram.ravel())
 
     def compute(first, last):
         matrices = np.empty(np.sum(sizes[first:last] ** 2))
-        if kernel.kind == PRECOMPUTED:
-            _smo.fill_given(first, last, gram, start, row, matrices)
+        if gram is not None:
+            _smo.fill_given(first, last, gram, start, member, matrices)
         else:
             fill(first, last, rows, kernel, start, member, longest, matrices)
         with np.errstate(all="ignore"):

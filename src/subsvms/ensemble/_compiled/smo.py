@@ -245,10 +245,13 @@ def fill_given(first, last, gram, start, member, matrices):
     """Do the same for a kernel that is given for all rows."""
     begin = 0
     for q in range(first, last):
-        for i in range(start[q], start[q + 1]):
-            for c in range(start[q], start[q + 1]):
-                matrices[begin] = gram[member[i], member[c]]
-                begin += 1
+        mine, n = member[start[q] : start[q + 1]], start[q + 1] - start[q]
+        K = matrices[begin : begin + n * n].reshape(n, n)
+        for i in range(n):
+            line = gram[mine[i]]
+            for c in range(n):
+                K[i, c] = line[mine[c]]
+        begin += n * n
 
 
 @compiled
