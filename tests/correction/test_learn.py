@@ -29,8 +29,9 @@ def test_of_several_classes_any_with_more_votes_contradicts_a_label_and_an_equal
 
 
 @pytest.mark.parametrize("share, changing, high, noted", [
-    (0.25, True, 0.1, "overlap"), (0.25, False, 0.1, None), (0.15, True, 0.05, None),
-    (0.25, True, 0.22, None), (0.4, True, 0.38, "half"), (0.4, False, 0.1, "overlap"),
+    (0.25, True, 0.1, "overlap"), (0.25, False, 0.1, None), (0.08, True, 0.0, None),
+    (0.15, True, 0.05, "overlap"), (0.25, True, 0.22, None), (0.4, True, 0.38, "half"),
+    (0.4, False, 0.1, "overlap"),
 ])  # fmt: skip
 def test_a_note_says_what_contradicted_labels_may_be_instead(share, changing, high, noted):
     labels = np.tile([0, 1], 500)

@@ -29,8 +29,9 @@ from subsvms.ensemble._votes import Votes, count_votes
 from subsvms.exceptions import Note, format_percent, is_far_beyond
 
 # Shares of the labels that the vote contradicts and above which a note warns: of a class; of a table, if some
-# change although errors that depend on the class alone explain far fewer; of a table, whatever explains them.
-OF_CLASS, UNEXPLAINED, OF_TABLE = 1 / 2, 1 / 5, 1 / 3
+# change although errors that depend on the class alone explain far fewer (with 1/5, attacks did harm without
+# a warning); of a table, whatever explains them.
+OF_CLASS, UNEXPLAINED, OF_TABLE = 1 / 2, 1 / 10, 1 / 3
 AGAINST, STRETCH = -4.0, 0.08  # standard deviations, share of rows: clean mushrooms have a stretch of 0.05
 DIVIDED = (-0.1, 0.05)  # mean values on both sides of zero that such a stretch spans
 
