@@ -7,7 +7,7 @@ from sklearn.preprocessing import minmax_scale
 from subsvms import SubSVMClassifier, correct_labels
 from subsvms.correction._noise import estimate_noise
 from subsvms.correction._noise_curve import Answers
-from subsvms.correction._noise_mixture import FEWEST_FITTED, integrate_kinds, thin
+from subsvms.correction._noise_mixture import FEWEST_FITTED, SLOPES, integrate_kinds, list_slopes, thin
 
 
 def make_overlap(seed):
@@ -140,3 +140,8 @@ def test_separate_classes_without_noise_are_all_treated_alike():
     given = np.repeat([0, 1, 2], 5)
     matrix = integrate_kinds(2.0 * np.eye(3)[given] - 1.0, given).matrix
     assert_allclose(np.diag(matrix), matrix[0, 0], atol=1e-9)
+
+
+def test_of_more_than_twenty_classes_slopes_grow_with_their_number():
+    assert list_slopes(3) == list_slopes(20) == list(SLOPES)
+    assert list_slopes(100) == [5 * slope for slope in SLOPES]

@@ -15,8 +15,8 @@ one by one, as long as the evidence rises, and tested at the end: a second way m
 overlap until it is in the model. For the same reason directed noise, which may go all ways, is considered
 only if no class is less than `LIKELY`.
 
-Each kind, with each of `SLOPES`, is an explanation of the labels (`_noise_softmax`). Whatever is asked is
-averaged over the explanations, each weighed by its evidence.
+Each kind, with each slope of `list_slopes`, is an explanation of the labels (`_noise_softmax`). Whatever is
+asked is averaged over the explanations, each weighed by its evidence.
 """
 
 from collections.abc import Iterable
@@ -29,7 +29,8 @@ from subsvms.correction._noise_curve import LEVEL, Answers, widen
 from subsvms.correction._noise_kinds import IMPOSSIBLE, Blur, Kind
 from subsvms.correction._noise_softmax import LIFT, Explanation, Softmax, explain
 
-SLOPES = (4.0, 8.0, 16.0)  # of the softmax
+SLOPES = (4.0, 8.0, 16.0)  # of the softmax of twenty classes or fewer
+FEW_CLASSES = 20  # of more, slopes grow in proportion: a value is a mean over all pairs of its class
 BLUR = 0.25  # slope of a blurred look, beside that of the softmax: it sees a quarter as much
 NONE, SHARED = 4.0, 0.25  # how likely these kinds are, beside each of the others
 SURE = 0.80  # below, overlapping classes pass for noise: see benchmarks/several.py
@@ -85,6 +86,11 @@ class Mixture:
         return low, min(high + 1.0 / LIFT, 1.0)  # what the softmax leaves to other classes may be noise
 
 
+def list_slopes(n_classes: int) -> list[float]:
+    """Return the slopes of the softmax that are tried."""
+    return [slope * max(1.0, n_classes / FEW_CLASSES) for slope in SLOPES]
+
+
 def integrate_kinds(values: np.ndarray, given: np.ndarray, answers: Answers | None = None) -> Mixture:
     """Return what labels and votes, of mean values (n_rows, n_classes), say about the noise."""
     n_classes = values.shape[1]
@@ -92,11 +98,12 @@ def integrate_kinds(values: np.ndarray, given: np.ndarray, answers: Answers | No
     whole, fitted = (np.bincount(labels, minlength=n_classes) for labels in (given, given[kept]))
     rows = values[kept], given[kept]
     none, shared, own = np.full(n_classes, -1), np.zeros(n_classes, int), np.arange(n_classes)
-    found = [explain(*rows, slope, Kind(own), answers) for slope in SLOPES]
-    found += [explain(*rows, slope, Blur(slope * BLUR, fitted / fitted.sum()), answers) for slope in SLOPES]
+    slopes = list_slopes(n_classes)
+    found = [explain(*rows, slope, Kind(own), answers) for slope in slopes]
+    found += [explain(*rows, slope, Blur(slope * BLUR, fitted / fitted.sum()), answers) for slope in slopes]
     for group, factor in ((none, NONE), (shared, SHARED)):
         found += explain_ways(*rows, Kind(group, (), np.log(factor)), answers)
-    directed = [explain(*rows, slope, Kind(shared, directed=True), answers) for slope in SLOPES]
+    directed = [explain(*rows, slope, Kind(shared, directed=True), answers) for slope in slopes]
     found += [one for one in directed if measure_sureness(one.softmax.shares(rows[0])).min() >= LIKELY]
     evidence = np.array([explanation.evidence for explanation in found])
     assert np.isfinite(evidence).all()
@@ -112,15 +119,16 @@ def explain_ways(
 ) -> list[Explanation]:
     """Return explanations of a kind without ways, and with those that explain most, if there are any."""
     n_classes = values.shape[1]
+    slopes = list_slopes(n_classes)
     each = float(np.log(n_classes * (n_classes - 1)))  # a way is one of so many
 
     def fit(slope, ways):
         with_ways = kind._replace(ways=tuple(ways), log_prior=-each * len(ways))
         return explain(values, given, slope, with_ways, answers)
 
-    plain = [explain(values, given, slope, kind, answers) for slope in SLOPES]
+    plain = [explain(values, given, slope, kind, answers) for slope in slopes]
     best = int(np.argmax([one.evidence for one in plain]))
-    slope, found, evidence = SLOPES[best], plain[best], plain[best].evidence - kind.log_prior
+    slope, found, evidence = slopes[best], plain[best], plain[best].evidence - kind.log_prior
     ways: list[tuple[int, int]] = []
     likely = measure_sureness(found.softmax.shares(values)) >= LIKELY
     possible = np.outer(likely, likely) & ~np.eye(n_classes, dtype=bool)
@@ -136,7 +144,7 @@ def explain_ways(
         sure = measure_sureness(found.softmax.shares(values))
         weakest = min(ways, key=lambda way: min(sure[list(way)]))
         if min(sure[list(weakest)]) >= SURE:
-            return [*plain, *(found if one == slope else fit(one, ways) for one in SLOPES)]
+            return [*plain, *(found if one == slope else fit(one, ways) for one in slopes)]
         ways.remove(weakest)
         found = fit(slope, ways) if ways else found
     return plain
@@ -220,7 +228,7 @@ def embed(mixture: Mixture, classes: np.ndarray, counts: np.ndarray) -> Mixture:
 def _embed(explanation: Explanation, classes: np.ndarray, counts: np.ndarray) -> Explanation:
     n_classes = len(counts)
     shares = (counts + 1.0) / (counts + 1.0).sum()
-    weights, slopes, true_shares = shares.copy(), np.full(n_classes, SLOPES[1]), shares.copy()
+    weights, slopes, true_shares = shares.copy(), np.full(n_classes, list_slopes(n_classes)[1]), shares.copy()
     matrix, beta = np.eye(n_classes), np.tile([0.0, 1.0], (n_classes, 1))
     slopes[classes] = explanation.softmax.slopes
     weights[classes] = explanation.softmax.weights * shares[classes].sum()
