@@ -8,8 +8,8 @@ Twelve tables of two classes, at most 1,000 rows of each. Attacks choose the row
 not: uniform flips, flips by class, and flips of one class alone. A run is *worse* if more labels are wrong
 after it than before, and *silent* if no note says anything. Each run is made with and without the two guards
 (`is_outnumbered` in `correction/_rule.py`, `ask_trees` in `_other_judges.py`), which were chosen on these
-tables with seeds 0 to 3, 10, 13 and 14, and so that heavy noise of tables of `benchmarks.quality`
-(corruptions 0 to 3) is still corrected: report other seeds. Finished runs are not repeated.
+tables with seeds 0 to 3, 10, 13, 14, 20, 21 and 30, and so that heavy noise of tables of `benchmarks.quality`
+(corruptions 0 to 3, 20) is still corrected: report other seeds. Finished runs are not repeated.
 """
 
 import argparse

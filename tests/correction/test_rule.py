@@ -9,7 +9,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
 from subsvms.correction import _rule
-from subsvms.correction._rule import Halt, Judgement, Overlap, Settings, apply_rule, count_allowed
+from subsvms.correction._noise import estimate_noise
+from subsvms.correction._rule import (
+    Halt,
+    Judgement,
+    Overlap,
+    Settings,
+    apply_rule,
+    count_allowed,
+    find_lacking,
+)
 
 MATRIX = [[0.9, 0.1], [0.3, 0.7]]
 
@@ -122,18 +131,36 @@ def test_overlap_takes_probability_from_the_class_that_rows_would_join(seed):
     assert_array_equal(kept.halt == Halt.UNTESTED, whole.flagged & (labels == 0))
 
 
-def test_a_change_against_most_labels_of_its_kind_needs_separate_classes_or_errors_both_ways():
+def test_a_change_against_most_labels_of_its_kind_needs_sure_rows_with_the_label_or_errors_both_ways():
     votes, labels, _, _ = make_table(0, rates=(0.0, 0.7))
-    separate = make_rule(votes, labels, [[1.0, 0.0], [0.7, 0.3]])
-    mixed = replace(separate, mixed=0.15)
-    both_ways = replace(mixed.noise, rate_interval=np.array([[0.0, 0.15], [0.6, 0.8]]))
-    free = [apply_rule(rule, votes, labels) for rule in (separate, replace(mixed, noise=both_ways))]
+    enough = make_rule(votes, labels, [[1.0, 0.0], [0.7, 0.3]])
+    others, lacking = (replace(enough, lacking=np.arange(2) == b) for b in range(2))
+    both_ways = replace(lacking.noise, rate_interval=np.array([[0.0, 0.15], [0.6, 0.8]]))
+    free = [apply_rule(rule, votes, labels) for rule in (enough, others, replace(lacking, noise=both_ways))]
     assert all(one.flagged.mean() > 0.2 and not np.any(one.halt) for one in free)
-    held = apply_rule(mixed, votes, labels)
+    held = apply_rule(lacking, votes, labels)
     assert_array_equal(held.halt == Halt.OUTNUMBERED, free[0].flagged)
     assert not held.flagged.any() and np.all(held.posterior[free[0].flagged, 1] > 0.5)
-    majority = replace(mixed, settings=Settings(rule="majority"))
+    majority = replace(lacking, settings=Settings(rule="majority"))
     assert apply_rule(majority, votes, labels).flagged.any()
+
+
+def test_the_surest_rows_lack_the_label_if_their_labels_were_flipped_and_not_if_any_were(seed):
+    rng = np.random.default_rng(seed)
+    true = np.arange(2000) % 2
+    u = np.clip(rng.normal(0.3 * (2 * true - 1), 0.3), -1, 1)
+    second = np.flatnonzero(true == 1)
+    chosen, drawn = true.copy(), true.copy()
+    chosen[second[np.argsort(-u[second])[:125]]] = 0
+    drawn[rng.choice(second, 125, replace=False)] = 0
+    values = np.column_stack([-u, u])
+    lacks, others = (
+        find_lacking(estimate_noise(values, labels, np.arange(2)), values, labels)
+        for labels in (chosen, drawn)
+    )
+    assert lacks[1] and not others[1]
+    apart = np.column_stack([1 - 2 * true, 2 * true - 1]) * 0.9
+    assert find_lacking(estimate_noise(apart, drawn, np.arange(2)), apart, drawn) is None
 
 
 def test_what_trees_doubt_is_not_changed_and_its_probability_stays(seed):

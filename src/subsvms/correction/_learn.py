@@ -20,7 +20,7 @@ from subsvms.correction._neighbours import find_contradictory
 from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise, is_solvable, rank_evidence
 from subsvms.correction._other_judges import ask_trees
 from subsvms.correction._overlap import CloserLook, SVMLook, find_overlap, update_overlap
-from subsvms.correction._rule import Halt, Rule, Settings, apply_rule, keep_labels
+from subsvms.correction._rule import Halt, Rule, Settings, apply_rule, find_lacking, keep_labels
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._rows import take_rows
 from subsvms.ensemble._sampling import Drawing, subset_size
@@ -128,8 +128,8 @@ def learn_rule(
     judged = np.flatnonzero(((given >= 0) | (decided >= 0)) & (votes.n_voters > 0) & ~useless)
     noise = estimate_noise(votes.mean_value[judged], given[judged], classes, decided[judged])
     seen = np.bincount(given[given >= 0], minlength=len(classes))
-    mixed = 1.0 - noise.expect(votes.mean_value[judged]).max(axis=1).sum() / max(len(judged), 1)
-    rule = Rule(noise, seen if sizes is None else sizes, seen, settings, mixed=float(mixed))
+    lacking = find_lacking(noise, votes.mean_value[judged], given[judged])
+    rule = Rule(noise, seen if sizes is None else sizes, seen, settings, lacking=lacking)
     by_noise = keep_labels(apply_rule(rule, votes, given), given, useless, Halt.DUPLICATE)
     sampled = bool(rule.sizes.sum() > rule.seen.sum())  # then other rows may change, if none of these does
     if settings.rule == "posterior" and (sampled or by_noise.flagged.any()):

@@ -20,9 +20,10 @@ trees as well. Overlap, and flips that were chosen to harm one kind of judge, lo
 - with p the mean probability of the changes to class b, and p' that by the same rates and the values of
   trees, a label is only changed if it would be after its probability times min(1, p' / p).
 
-Trees that learn from very noisy labels are less sure of right changes, too: then only the first counts.
-(Rates of their own, which trees underestimate where most of a class is wrong, held back half of the right
-changes there.)
+Where trees predict the given labels worse, p' / p is smaller for right changes, too: so the doubt 1 - p' / p
+is multiplied by the odds that they, and not the other judge, give `ROWS_DOUBTED` labels, if that is less than
+one. Trees that learn from very noisy labels are not heard about doubts at all. (Rates of their own, which
+trees underestimate where most of a class is wrong, held back half of the right changes there.)
 """
 
 import warnings
@@ -54,6 +55,7 @@ QUIET = (  # rows without out-of-bag probabilities are dealt with; threads were 
 )
 N_TREES, LEAF = 100, 3  # to check changes: a quarter of a second for a thousand rows
 VERY_NOISY = 0.25  # share of labels that may be wrong, beyond which trees doubt right changes, too
+ROWS_DOUBTED = 50  # with 200, less harm is held back; trees of large tables see 3,000 rows, and less
 MOST_JUDGED = 3000  # rows that they learn from, and columns: twice as many take more than a second
 SUM_ERROR, RANGE_ERROR = 1e-3, 1e-6  # by which given probabilities may miss the sum 1, and the range 0 to 1
 
@@ -202,8 +204,10 @@ def ask_trees(
     p = predict_rows(trees, X[rows], given[rows], noise.classes, look.seed)
     values = np.full((len(given), 2), np.nan)
     values[rows] = make_votes(p).mean_value
-    rows = rows[np.isfinite(values[rows, 0])]
+    rows = rows[np.isfinite(values[rows, 0]) & (votes.n_voters[rows] > 0)]
     second = estimate_noise(values[rows], given[rows], noise.classes, rates=noise.rates)
+    lead = measure_loss(noise, votes.mean_value[rows], given[rows])
+    heard = min(1.0, np.exp(ROWS_DOUBTED * (lead - measure_loss(second, values[rows], given[rows]))))
     for b in range(2):
         joining = rows[judgement.flagged[rows] & (judgement.suggested[rows] == b)]
         if len(joining) >= SMALLEST_CLASS:
@@ -211,8 +215,14 @@ def ask_trees(
             weight[b] = EVEN / (EVEN + compare_sides(KnownLook(look.seed, -values[:, b]), sides))
         if len(joining) and noise.error_rate_interval[1] <= VERY_NOISY:
             changed = second.judge(values[joining], given[joining])[:, b].mean()
-            doubt[b] = max(0.0, 1.0 - changed / judgement.posterior[joining, b].mean())
+            doubt[b] = heard * max(0.0, 1.0 - changed / judgement.posterior[joining, b].mean())
     return weight, doubt
+
+
+def measure_loss(noise: NoiseEstimate, values: np.ndarray, given: np.ndarray) -> float:
+    """Return the mean log loss of given labels, with noise of which the values know nothing."""
+    eta = (noise.expect(values) @ noise.matrix)[np.arange(len(given)), given]
+    return -float(np.log(np.maximum(eta, LEAST_PROBABILITY)).mean())
 
 
 def can_leave_out(estimator: Any) -> bool:

@@ -34,6 +34,7 @@ UNKNOWN_RATE = 0.2  # of the noise that the rule may not know of
 # Share of rows expected on another class's side. With most labels of a class wrong, tables whose classes are
 # separate have 0.04 to 0.1; in a census that was attacked it is 0.105 to 0.15
 MIXED = 0.1
+SUREST, LACKING = 0.1, -1.0  # share of rows; standard deviations: -.67 to -1.28 did as well
 TIES = 1e-3  # share of the quality that is the mean value itself, so that every row has its own
 
 
@@ -107,7 +108,7 @@ class Rule:
     overlap: Overlap | None = None  # None if nothing is known of it
     # What second votes show of the noise, and their weight where labels are ranked (`_choice`)
     second: tuple[NoiseEstimate, float] | None = None
-    mixed: float = 0.0  # share of the rows learned from that lie where another class is more probable
+    lacking: np.ndarray | None = None  # (n_classes,): bool, `find_lacking`; None: no class
 
 
 def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
@@ -168,16 +169,36 @@ def is_outnumbered(rule: Rule, values: np.ndarray, given: np.ndarray, best: np.n
     """Return whether a change rests on the rate of a class alone, and overlap explains it as well.
 
     Where rows that look alike are given the present label clearly more often than the new one, only the noise
-    of the new class speaks for the change, and most of that class must be labelled wrongly. Unless the
-    classes are separate, or labels are wrong in both directions, overlap looks the same. (Without this limit,
-    flips of 5 % that were chosen to harm an SVM became 17 to 27 % of wrong labels in a census.)
+    of the new class speaks for the change, and most of that class must be labelled wrongly. Unless the surest
+    rows have the labels that noise leaves them (`find_lacking`), or labels are wrong in both directions,
+    overlap and an attack look the same. (Without this limit, flips of 5 % that were chosen to harm an SVM
+    became 17 to 27 % of wrong labels in a census.)
     """
-    if rule.settings.rule == "majority" or rule.mixed <= MIXED:
+    if rule.settings.rule == "majority" or rule.lacking is None:
         return np.zeros(len(given), dtype=bool)
     rows, noise = np.arange(len(given)), rule.noise
     eta = noise.expect(values) @ noise.matrix  # P(given each label | values)
     own = np.maximum(given, 0)
-    return (eta[rows, best] < eta[rows, own] - WIDE) & (noise.rate_interval[own, 1] <= WIDE)
+    outnumbered = eta[rows, best] < eta[rows, own] - WIDE
+    return rule.lacking[best] & outnumbered & (noise.rate_interval[own, 1] <= WIDE)
+
+
+def find_lacking(noise: NoiseEstimate, values: np.ndarray, given: np.ndarray) -> np.ndarray | None:
+    """Return for which classes the rows that look most like them lack the label; None where classes are apart.
+
+    Noise by class takes labels from sure and unsure rows alike. Whoever chooses flips takes the surest: fewer
+    of these have the label than the noise says. With three and more classes, any may lack some.
+    """
+    if 1.0 - noise.expect(values).max(axis=1).sum() / max(len(given), 1) <= MIXED:
+        return None
+    n_classes, lacking = len(noise.classes), np.ones(len(noise.classes), dtype=bool)
+    values, given = values[given >= 0], given[given >= 0]
+    for b in range(n_classes) if n_classes == 2 else ():
+        surest = np.argsort(-values[:, b], kind="stable")[: max(SMALLEST_CLASS, int(SUREST * len(given)))]
+        eta = (noise.expect(values[surest]) @ noise.matrix)[:, b]
+        deviation = np.sqrt(max((eta * (1.0 - eta)).sum(), TIES))
+        lacking[b] = ((given[surest] == b) - eta).sum() < LACKING * deviation
+    return lacking
 
 
 def make_room(posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray) -> np.ndarray:
