@@ -1,6 +1,6 @@
-"""What an audit claims, in numbers and in plain words."""
+"""What an audit or a confirmation claims, in numbers and in plain words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from subsvms._callers import renamed_attribute
 
 @dataclass(frozen=True)
 class PassedRing:
-    """A set of rows that passed.
+    """A set of rows, chosen by the audit, that passed.
 
     Attributes
     ----------
@@ -24,14 +24,47 @@ class PassedRing:
     >>> from subsvms.audit import Audit, Ranking, run_audit
     >>> ranking = Ranking.make(["ham"] * 200, ["spam"] * 200, range(200))  # the first rows are suspected most
     >>> audit = run_audit(Audit(ranking, 30), lambda row: "spam" if row < 100 else "ham")
-    >>> audit.claim.rings[0]
-    PassedRing(n_rows=50, n_checked=13, n_hits=13, n_changed=37, at_most_wrong=11)
+    >>> audit.claim.rings[0].n_checked
+    7
     """
 
     n_rows: int
     n_checked: int
     n_hits: int
     n_changed: int
+    at_most_wrong: int | None
+
+
+@dataclass(frozen=True)
+class CheckedSet:
+    """A set that people were asked about first: the changes of the rule, or what it held back.
+
+    Attributes
+    ----------
+    name : {"changes", "held_back"}
+    n_rows, n_checked, n_hits, n_unseen : int
+        Labels in the set; checked; of these with the suggested label; not looked at.
+    verdict : {"passed", "kept", "back", "asked"}
+        Whether the changes of those not looked at are right for the most part, with confidence; stay without a
+        claim; are taken back, or not made; or whether people were asked about all of the set.
+    at_most_wrong : int or None
+        How many of these changes are wrong at most, if the set passed and there are two classes.
+
+    Examples
+    --------
+    >>> from subsvms.audit import Ranking, confirm, run_audit
+    >>> changed = [row < 100 for row in range(200)]
+    >>> ranking = Ranking.make(["ham"] * 200, ["spam"] * 200, range(200), flagged=changed)
+    >>> run_audit(confirm(ranking), lambda row: "ham").claim.sets[0].verdict
+    'back'
+    """
+
+    name: str
+    n_rows: int
+    n_checked: int
+    n_hits: int
+    n_unseen: int
+    verdict: str
     at_most_wrong: int | None
 
 
@@ -50,6 +83,13 @@ class Claim:
         With this probability, or more, over the random draws, the claim is true, whatever the noise is.
     finished : bool
         Whether there is nothing more to ask; passed rings stay valid if the audit ends before.
+    sets : tuple of CheckedSet
+        The sets that people were asked about first, as far as they are decided.
+    standing : ndarray of int
+        Rows whose change by the rule stands without a claim.
+    threshold : float
+        What share of the labels changed unseen in a ring is right, with this confidence: more than 1/2, or
+        2/3 for a model. With several classes: more of these changes correct a label than spoil one.
 
     Examples
     --------
@@ -57,10 +97,7 @@ class Claim:
     >>> ranking = Ranking.make(["ham"] * 200, ["spam"] * 200, range(200))  # the first rows are suspected most
     >>> audit = run_audit(Audit(ranking, 30), lambda row: "spam" if row < 100 else "ham")
     >>> print(audit.claim)
-    You checked 30 labels, drawn partly at random; 26 of them were wrong. 37 others were changed without
-    being seen. With 95% confidence fewer labels are wrong now than if only your 30 answers had been
-    entered; of the 13 checked at random among such labels, 13 were wrong. With 95% confidence at most 11
-    of the 37 are wrong.
+    You checked 30 labels, drawn partly at random; ...
     """
 
     n_answers: int
@@ -69,15 +106,26 @@ class Claim:
     changed: np.ndarray
     level: float
     finished: bool
+    sets: tuple[CheckedSet, ...] = ()
+    standing: np.ndarray = field(default_factory=lambda: np.array([], dtype=int))
+    threshold: float = 0.5
+    several: bool = False
+    is_confirmation: bool = False
 
     confidence = renamed_attribute("confidence", "level")
 
     @property
     def at_most_wrong(self) -> int | None:
         """How many of the labels changed unseen are wrong at most; None if this is not known."""
-        if not self.rings or any(ring.at_most_wrong is None for ring in self.rings):
+        passed = [*self.rings, *(one for one in self.sets if one.verdict == "passed")]
+        if not passed or any(one.at_most_wrong is None for one in passed):
             return None
-        return sum(ring.at_most_wrong or 0 for ring in self.rings)
+        return sum(one.at_most_wrong or 0 for one in passed)
+
+    @property
+    def n_untouched(self) -> int:
+        """How many labels are changed unseen by rings: those of the sets asked about first do not count."""
+        return sum(ring.n_changed for ring in self.rings)
 
     def __repr__(self) -> str:
         answers = "answer" if self.n_answers == 1 else "answers"
@@ -103,12 +151,12 @@ class Progress:
 
     Attributes
     ----------
-    stage : {"locate", "confirm", "rest", "done"}
+    stage : {"changes", "held_back", "locate", "confirm", "rest", "done"}
     asked, of, n_repeats : int
         Answers in this stage, how many there may be, and how many wait for a repeat.
     n_rows, hits, share : int, int, float
-        Rows of the ring that is checked, hits so far, and the share of the evidence that it needs, log E /
-        log(1 / limit); 0 in other stages.
+        Rows of the set that is checked, hits so far, and how near it is to a pass, from 0 to 1; 0 in stages
+        without a set.
 
     Examples
     --------
@@ -116,7 +164,7 @@ class Progress:
     >>> audit = Audit(Ranking.make(["ham"] * 200, ["spam"] * 200, range(200)), 30)
     >>> audit.answer(audit.next_row, "ham")
     >>> print(audit.progress)
-    Locating wrong labels: 1 of 12
+    Locating wrong labels: 1 of 6
     """
 
     stage: str
@@ -130,35 +178,89 @@ class Progress:
     def __str__(self) -> str:
         if self.stage == "locate":
             return f"Locating wrong labels: {self.asked} of {self.of}"
-        if self.stage == "confirm":
+        if self.stage in ("changes", "held_back", "confirm"):
+            kind = {"changes": "changes of the rule", "held_back": "labels that the rule held back"}
+            what = f"Checking {self.n_rows:,} {kind[self.stage]}" if self.stage in kind else (
+                f"Checking a set of {self.n_rows:,} labels"
+            )  # fmt: skip
             if not self.asked:
-                return f"Checking a set of {self.n_rows:,} labels: nobody has answered about it yet"
-            return f"Checking a set of {self.n_rows:,} labels: {self.hits} of {self.asked} wrong so far"
+                return f"{what}: nobody has answered about {'them' if self.stage in kind else 'it'} yet"
+            return f"{what}: {self.hits} of {self.asked} wrong so far"
         return (
             f"The most suspicious of the rest: {self.asked} of {self.of}" if self.stage == "rest" else "Done"
         )
 
 
 def format_claim(claim: Claim) -> str:
-    n, sure = claim.n_answers, f"With {_format_sure(claim)}"
-    checked = (
-        f"You checked {n} {'label' if n == 1 else 'labels'}, drawn partly at random; {claim.n_overturned} of "
-        f"them {_was(claim.n_overturned)} wrong."
+    said = [_format_set(one, claim) for one in claim.sets]
+    n = len(claim.standing)
+    if n and not any(one.name == "changes" for one in claim.sets):
+        said.insert(0, f"The {_count(n, 'change')} of the rule stand so far, without a claim.")
+    if not claim.is_confirmation:
+        said = [_format_answers(claim), *said, _format_rings(claim)]
+    elif not said:
+        said = ["The rule changed no label and held none back: there is nothing to confirm."]
+    return " ".join(said)
+
+
+def _format_answers(claim):
+    n = claim.n_answers
+    return (
+        f"You checked {_count(n, 'label')}, drawn partly at random; {claim.n_overturned} of them "
+        f"{_was(claim.n_overturned)} wrong."
     )
+
+
+def _format_rings(claim):
+    n_changed, sure = claim.n_untouched, f"With {_format_sure(claim)}"
+    other = "other label" if not claim.sets else "further label"
     if not claim.rings:
         if not claim.finished:
-            return f"{checked} So far no other label is changed."
-        return f"{checked} No other label was changed: the answers did not show most of any set to be wrong."
-    n_changed = len(claim.changed)
+            return f"So far no {other} is changed."
+        most = "two thirds" if claim.threshold > 0.5 else "most"
+        return f"No {other} was changed: the answers did not show {most} of any set to be wrong."
     n_checked, hits = (sum(getattr(ring, name) for ring in claim.rings) for name in ("n_checked", "n_hits"))
-    several = claim.at_most_wrong is None
+    several = claim.several
+    than = "without these changes" if claim.sets else (
+        f"if only your {_count(claim.n_answers, 'answer')} had been entered"
+    )  # fmt: skip
+    better = f"more than two thirds of these were wrong" if claim.threshold > 0.5 else (
+        f"fewer labels are wrong now than {than}"
+    )  # fmt: skip
     text = (
-        f"{checked} {n_changed} {'other' if n_changed == 1 else 'others'} "
-        f"{_was(n_changed)} changed without being seen. {sure} fewer labels are wrong now "
-        f"than if only your {n} answers had been entered; of the {n_checked} checked at random among such "
-        f"labels, {hits} {'had the suggested label' if several else f'{_was(hits)} wrong'}."
+        f"{n_changed} {'other' if n_changed == 1 else 'others'} {_was(n_changed)} changed without being seen. "
+        f"{sure} {better}; of the {n_checked} checked at random among such labels, {hits} "
+        f"{'had the suggested label' if several else f'{_was(hits)} wrong'}."
     )
-    return text if several else f"{text} {sure} at most {claim.at_most_wrong} of the {n_changed} are wrong."
+    most = sum(ring.at_most_wrong or 0 for ring in claim.rings)
+    return text if several else f"{text} {sure} at most {most} of the {n_changed} are wrong."
+
+
+def _format_set(one, claim):
+    """Return what is said of a set that people were asked about first."""
+    is_change = one.name == "changes"
+    kind = f"{_count(one.n_rows, 'change')}" if is_change else (
+        f"{_count(one.n_rows, 'label')} that the rule held back"
+    )  # fmt: skip
+    right = f"{one.n_hits} {_was(one.n_hits)} {'right' if is_change else 'wrong, as it had thought'}"
+    checked = f"of {one.n_checked} of the {kind} checked at random {right}"
+    if one.verdict == "passed":
+        begin = "Confirmed" if is_change else "Applied"
+        what = "more good than harm is done by" if claim.several else "most of"
+        ends = "" if is_change or claim.several else " are wrong"
+        ends = " are right" if is_change and not claim.several else ends
+        return (
+            f"{begin}: {what} the {kind}{ends}, with {_format_sure(claim)}; of {one.n_checked} checked at "
+            f"random {one.n_hits} were."
+        )
+    if one.verdict == "asked":
+        return f"Of the {kind}, all checked, {right}."
+    if one.verdict == "kept":
+        return f"Not decided: {checked}; the others stay, without a claim."
+    if not is_change:
+        return f"Left as given: {checked}."
+    begin = "Taken back" if 2 * one.n_hits < one.n_checked else "Not decided"
+    return f"{begin}: {checked}; the others have the labels again that were given."
 
 
 def count_found(claim: Claim) -> str:
@@ -166,7 +268,12 @@ def count_found(claim: Claim) -> str:
     n_changed, most = len(claim.changed), claim.at_most_wrong
     bound = "" if most is None else f", at most {most} of these wrongly with {_format_sure(claim)}"
     others = "other" if n_changed == 1 else "others"
-    return f"{claim.n_overturned} overturned, {n_changed} {others} changed unseen{bound}"
+    standing = f", {len(claim.standing)} as the rule changed them" if len(claim.standing) else ""
+    return f"{claim.n_overturned} overturned, {n_changed} {others} changed unseen{bound}{standing}"
+
+
+def _count(n, noun):
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _format_sure(claim):
