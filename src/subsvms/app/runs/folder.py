@@ -80,7 +80,7 @@ def _refuse_decided(folder):
     # an audit with another seed in the place of this one would void its claim
     if holds_decisions(folder / names.DECISIONS) or (folder / names.AUDIT).exists():
         refuse(
-            folder, "holds decisions that people made, or an audit, which must not be overwritten: {other}."
+            folder, "holds decisions or answers of people, which must not be overwritten: {other}."
         )
 
 
