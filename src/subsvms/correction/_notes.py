@@ -122,9 +122,7 @@ class Found(NamedTuple):
     @property
     def follows_answers(self) -> bool:
         """Whether answers changed labels, or kept all; else the action may still leave rows out."""
-        return self.n_unseen is not None and (
-            self.action == "fix" or self.n_changed > 0 or not self.n_flagged
-        )
+        return self.n_unseen is not None and (self.action == "fix" or self.n_unseen > 0 or not self.n_flagged)
 
 
 def format_verdict(found: Found) -> str:

@@ -297,8 +297,8 @@ def test_an_estimate_at_the_desk_is_that_in_memory(made, seed):
     assert desk.progress()["claim"] == str(wanted)
     assert EstimateDesk(made.folder).progress() == desk.progress()
     assert assert_refused("The estimate in ", EstimateDesk, made.folder, n_answers=50) == (
-        f"The estimate in {str(made.folder)!r} was begun with estimate=40: leave the option out to go on with "
-        "it; drawing again would void its confidence."
+        f"The estimate in {str(made.folder)!r} was begun with estimate=40: leave the option out to go on "
+        "with it; drawing again would void its confidence."
     )
 
 

@@ -112,7 +112,9 @@ class QuestionDesk(Desk):
         """Raise an error if a confirmation would ask what an audit asks, begun while its page was open."""
         if self.part == "confirm" and "audit" in self.decisions.begun:
             command = write_command("audit", self.folder)
-            raise TableError(f"The audit of this folder asks these questions first: go on with {command}")
+            raise TableError(
+                f"The audit of this folder begins with these questions: go on there ({command})."
+            )
 
     def _find_first(self, wanted: dict[str, Any]) -> Any:
         """Return the confirmation whose answers are the first ones of an audit, if there is one."""
