@@ -7,7 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from subsvms.app.cli.shared import app, print_text, takes
-from subsvms.app.options import ApplyOptions, AuditOptions, ExportOptions, PageOptions, list_options
+from subsvms.app.options import (
+    ApplyOptions,
+    AuditOptions,
+    ExportOptions,
+    PageOptions,
+    list_options,
+    write_command,
+)
 from subsvms.exceptions import InputError, Sentence
 
 CONFIRM_OPTIONS = "seed level questions import_from who status force port browser".split()
@@ -101,12 +108,12 @@ def ask(folder: Path, asked: AuditOptions, name: str, first: str, **how: Any) ->
             print_text(write_questions(desk, asked.questions, force=asked.force))
         elif asked.import_from is not None:
             print_text(import_answers(desk, asked.import_from, who=asked.who))
-            print_progress(desk.progress())
+            print_progress(desk)
         else:
             said = first.format(title=desk.title, n_answers=desk.page_words["n_answers"])
             said += f", at most {desk.page_words['most_questions']:,}"
             open_page(desk, said, "answer", "answers", asked.port, asked.browser)
-            print_progress(desk.progress())
+            print_progress(desk)
 
 
 def open_page(desk: Any, first: str, verb: str, what: str, port: int, browser: bool) -> None:
@@ -136,12 +143,16 @@ def print_status(folder: Path) -> None:
     for open_desk in (ConfirmDesk, AuditDesk, EstimateDesk):
         if open_desk.kind.part in answered:
             with closing(open_desk(folder, create=False)) as desk:
-                print_progress(desk.progress())
+                print_progress(desk)
 
 
-def print_progress(progress: dict[str, Any]) -> None:
-    """Print where an audit stands, and what may be said."""
+def print_progress(desk: Any) -> None:
+    """Print where questions stand, what may be said, and how to write the table."""
+    progress = desk.progress()
     if not progress["finished"]:
         print_text(f"{progress['sentence']} ({progress['total']}).")
     if progress["claim"] is not None:
         print_text(progress["claim"])
+    if progress["finished"] and desk.part != "estimate":
+        follow = {"undecided": "suggestion"} if progress["stands"] else {}
+        print_text(f"To write the table with these labels: {write_command('apply', desk.folder, **follow)}")

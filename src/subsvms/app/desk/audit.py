@@ -374,6 +374,7 @@ class Result:
         found: dict[str, Any] = {
             "claims": self.claims, "people": len({answer.who for answer in self.answers}),
             "last": max(answer.at for answer in self.answers), "figures": [], "sets": [],
+            "stands": bool(self.standing),
         }  # fmt: skip
         return (
             found

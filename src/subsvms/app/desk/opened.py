@@ -1,6 +1,5 @@
 """The folder of a finished run, opened again: its record, its report, and rows to show people."""
 
-import shlex
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from subsvms._atomic import explaining, write_whole
 from subsvms._labels import Classes
 from subsvms.app import names
 from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
+from subsvms.app.options import write_command
 from subsvms.app.quoting import show
 from subsvms.app.runs.answer_store import AnswerStore
 from subsvms.app.runs.record import read_record
@@ -158,7 +158,8 @@ class Desk:
                 )
             after: Any = page
             if audit is not None:
-                how = {} if final else {"apply": shlex.join(["subsvms", "apply", str(self.folder)])}
+                follow = {"undecided": "suggestion"} if audit["stands"] else {}
+                how = {} if final else {"apply": write_command("apply", self.folder, **follow)}
                 after = place_audit(page, audit | how)
             after = after if final is None else place_final(after, final)
             if after != page:

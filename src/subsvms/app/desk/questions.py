@@ -102,6 +102,7 @@ class Turns:
             "share": share if is_proof else now.asked / max(now.of, 1),
             "is_proof": is_proof, "total": total, "answers": n_answers, "finished": self.finished,
             "claim": self.said if claim.rings or claim.sets or self.finished else None,
+            "stands": self.finished and len(claim.standing) > 0,
         }  # fmt: skip
 
     @property
@@ -244,7 +245,7 @@ class Sample:
             "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
             "asked": done, "of": of, "share": done / of, "is_proof": False, "total": f"{done} of {of} labels",
             "answers": done, "finished": finished,
-            "claim": str(self.error_rate) if finished else None,
+            "claim": str(self.error_rate) if finished else None, "stands": False,
         }  # fmt: skip
 
     @property

@@ -17,14 +17,14 @@ const LONG = 60; // characters of a value that gets a line of its own
 const BEGUN = "subsvms.audit"; // set in a tab in which somebody began
 
 /** @typedef {{ row: number, id: number, columns: string[], values: string[] }} Question */
-/** @typedef {{ sentence: string, asked: number, of: number, share: number, is_proof: boolean, total: string, finished: boolean, claim: string | null, answers: number }} Progress */
+/** @typedef {{ sentence: string, asked: number, of: number, share: number, is_proof: boolean, total: string, finished: boolean, claim: string | null, stands: boolean, answers: number }} Progress */
 /** @typedef {{ label: string, classes: string[], folder: string, part: "audit" | "confirm" | "estimate", is_blind: boolean }} Meta */
 /** @typedef {{ question: Question | null, progress: Progress }} News */
 
 const ABOUT = {
-  audit: "An audit of the labels in ",
-  confirm: "Are the changes right, of the labels in ",
-  estimate: "How many labels are wrong in ",
+  audit: (/** @type {string} */ label) => `An audit of the labels in ${label}`,
+  confirm: (/** @type {string} */ label) => `Are the changes of ${label} right?`,
+  estimate: (/** @type {string} */ label) => `How many labels are wrong in ${label}`,
 };
 const state = {
   meta: /** @type {Meta} */ ({ label: "", classes: [], folder: "", part: "audit", is_blind: true }),
@@ -107,11 +107,12 @@ function makePair(column, value) {
 }
 
 /** @param {Progress} progress */
-function drawEnd({ claim }) {
+function drawEnd({ claim, stands }) {
   state.question = null;
   write("claim", claim ?? "");
   const { part, folder } = state.meta;
-  write("next", `subsvms ${part === "estimate" ? "audit" : "apply"} ${inShell(folder)}`);
+  const follow = stands ? " --undecided suggestion" : "";
+  write("next", `subsvms ${part === "estimate" ? "audit" : "apply"} ${inShell(folder)}${follow}`);
   if (part === "confirm") write("more", `subsvms audit ${inShell(folder)}`);
   show("end");
 }
@@ -223,7 +224,7 @@ async function start() {
   watch(loadNews, document.body.dataset.room ?? "", "answered");
   drawName();
   const [meta, news] = await Promise.all([get("meta"), get("progress")]);
-  $("about").textContent = `${ABOUT[/** @type {Meta} */ (meta).part]}${quote(meta.label)}`;
+  $("about").textContent = ABOUT[/** @type {Meta} */ (meta).part](quote(meta.label));
   if (news.progress.answers) $("begin").textContent = "Go on";
   [state.meta, state.started] = [meta, true];
   state.begun = ownName() !== "" && sessionStorage.getItem(BEGUN) !== null;
