@@ -28,7 +28,14 @@ from subsvms.audit._choose import choose_size
 from subsvms.audit._claim import Outcome, count_found
 from subsvms.audit._confirm import Confirmation
 from subsvms.audit._interview import Interview
-from subsvms.audit._locate import Features, count_locating, fit_hits, has_located, pick_uncertain, sort_by_hits
+from subsvms.audit._locate import (
+    Features,
+    count_locating,
+    fit_hits,
+    has_located,
+    pick_uncertain,
+    sort_by_hits,
+)
 from subsvms.audit._ranking import Ranking, as_ranking, is_count, is_switch
 from subsvms.audit._repeats import MOST
 from subsvms.audit._rings import Ring
