@@ -39,7 +39,7 @@ def list_truths(n_rows, several, threshold, rng):
 
 
 def measure(several=False, runs=RUNS, sizes=SIZES, threshold=0.5):
-    """Return how often rings pass falsely at level DELTA: {(rows, answers, kind of null): share of the runs}."""
+    """Return how often rings pass falsely at level DELTA: {(rows, answers, null): share of runs}."""
     rng, found = np.random.default_rng(int(several)), {}
     for n_rows, n_answers in sizes:
         rings = [make_ring(n_rows, n_answers, seed, several, DELTA, threshold) for seed in range(4)]
@@ -144,11 +144,9 @@ def test_false_claims_of_whole_audits_are_rare(kind, n_classes):
     check_rare(false, runs)
 
 
-@pytest.mark.parametrize("for_model", [False, True])
-@pytest.mark.parametrize("share", [0.4, 0.5])
+@pytest.mark.parametrize("share, for_model", [(0.4, False), (0.5, False), (0.66, True)])
 def test_false_claims_are_rare_if_rings_are_tried_in_any_case(monkeypatch, share, for_model):
     """All sets are null: the changes of the rule, what it held back, and rings that nobody should try."""
-    share = share + for_model / 6
     monkeypatch.setattr(_audit, "choose_size", lambda found, *args: (
         (size := min(100, found.shape[1])), found[:, size - 1] / size
     ))  # fmt: skip
@@ -158,7 +156,7 @@ def test_false_claims_are_rare_if_rings_are_tried_in_any_case(monkeypatch, share
         score = np.full(n, -1)
         for first in range(0, n, 100):  # exactly this share in each part
             score[first + rng.permutation(100)[: round(100 * share)]] = 1
-        marks = {"flagged": mark_rows(0, 100), "held_back": mark_rows(100, 200)}
+        marks = {} if for_model else {"flagged": mark_rows(0, 100), "held_back": mark_rows(100, 200)}
         ranking, truth = make_ranking(score, seed, **marks)
         audit = Audit(ranking, 100, random_state=seed, held_back=True, for_model=for_model)
         false.append(tell(run_audit(audit, SimulatedAnnotator(truth)), truth))

@@ -45,8 +45,8 @@ class CheckedSet:
     n_rows, n_checked, n_hits, n_unseen : int
         Labels in the set; checked; of these with the suggested label; not looked at.
     verdict : {"passed", "kept", "back", "asked"}
-        Whether the changes of those not looked at are right for the most part, with confidence; stay without a
-        claim; are taken back, or not made; or whether people were asked about all of the set.
+        Whether the changes of those not looked at are right for the most part, with confidence; stay without
+        a claim; are taken back, or not made; or whether people were asked about all of the set.
     at_most_wrong : int or None
         How many of these changes are wrong at most, if the set passed and there are two classes.
 
@@ -235,8 +235,8 @@ def _format_rings(claim):
         better = "more than two thirds of these were wrong"
     wrong = "had the suggested label" if claim.several else f"{_was(hits)} wrong"
     text = (
-        f"{n} {'other' if n == 1 else 'others'} {_was(n)} changed without being seen. {sure} {better}; of the "
-        f"{checked} checked at random among such labels, {hits} {wrong}."
+        f"{n} {'other' if n == 1 else 'others'} {_was(n)} changed without being seen. {sure} {better}; of "
+        f"the {checked} checked at random among such labels, {hits} {wrong}."
     )
     at_most = sum(ring.at_most_wrong or 0 for ring in claim.rings)
     return text if claim.several else f"{text} {sure} at most {at_most} of the {n} are wrong."

@@ -135,7 +135,7 @@ class Interview:
         self._changed[list(self._first)] = False
         return verdict
 
-    def _ask_sets(self, held_back, n_answers, keeps):
+    def _ask_sets(self, held_back, n_answers):
         """Ask about the changes of the rule, and about labels that it held back (`_confirm`)."""
         marks = {"changes": self.ranking.flagged}
         if held_back:
@@ -150,11 +150,11 @@ class Interview:
             draws = rings.draw_positions(len(rows), n_most, self._rng(step))
             shares = SHARES if self.ranking.several else None
             yield from self._ask_ring(name, Ring(rows, draws, level, shares))
-            self._sets.append(self._settle(name, self._checked[-1], keeps))
+            self._sets.append(self._settle(name, self._checked[-1]))
             if name == "changes" and self._sets[-1].verdict != "kept":
                 self._standing[:] = False
 
-    def _settle(self, name, checked, keeps):
+    def _settle(self, name, checked):
         """Return what follows for a set that people were asked about first."""
         ring, n, verdict = checked
         scores = self._score(ring.rows[ring.draws[:n]])
@@ -163,7 +163,7 @@ class Interview:
             said, most = "passed", self._describe(checked).at_most_wrong
         elif n == len(ring):
             said = "asked"
-        elif name == "changes" and keeps and np.sum(scores) >= rings.KEEP * n - 1e-9:
+        elif name == "changes" and np.sum(scores) >= rings.KEEP * n - 1e-9:
             said = "kept"
         return CheckedSet(name, len(ring), n, hits, len(ring) - n, said, most)
 
@@ -239,7 +239,7 @@ class Interview:
 
     @property
     def labels(self) -> np.ndarray:
-        """Labels by the answers: as answered, changed where a set passed or a change stands, else as given."""
+        """Labels: as answered, changed where a set passed or a change of the rule stands, else as given."""
         changed = self._changed | self._find_standing()
         numbers = np.where(changed, self.ranking.suggested, self.ranking.given)
         for row, number in self.decided.items():

@@ -10,8 +10,8 @@ with independent normal priors; the mode by Newton's method, and draws from the 
 that has the curvature of the posterior there (Laplace).
 
 *The first rows* are those whose P(hit) at the mode is nearest to `TARGET`, one after another, the model
-fitted again after each answer; with two classes, of either given class in turn. There is no chance in it: what
-is looked for is the border between labels that are mostly wrong and mostly right.
+fitted again after each answer; with two classes, of either given class in turn. There is no chance in it:
+what is looked for is the border between labels that are mostly wrong and mostly right.
 """
 
 import math
