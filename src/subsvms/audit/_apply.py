@@ -15,8 +15,8 @@ from subsvms.exceptions import InputError
 def apply_answers(found: Interview, correction: Correction, outcome: Outcome, *, relabel: bool) -> Correction:
     """Return the correction with what people said, and what follows for rows that nobody looked at.
 
-    Rows of sets that passed get the suggested label, whatever the action is, if `relabel`; otherwise the action
-    is applied to them. Changes that stand are as they were, others are taken back.
+    Rows of sets that passed get the suggested label, whatever the action is, if `relabel`; otherwise the
+    action is applied to them. Changes that stand are as they were, others are taken back.
     """
     if Ranking.of(correction).digest != found.ranking.digest:
         raise InputError(f"The {found.what} was made from another correction: apply it to that one.")

@@ -10,12 +10,13 @@ m answers, with delta = 1 - level for all of them together:
 4. *The rest* of the answers, if no ring is worth it, or two have failed: the most probable hits by the model
    of all answers so far.
 
-In an audit of at least `STRICT` answers, changes of the rule that are not decided are taken back: steps 1 to 4
-find most of the right ones again. In a shorter one they are kept, without a claim, if at least seven of ten
-answers agreed with them.
+In an audit of at least `STRICT` answers, changes of the rule that are not decided are taken back: no change
+stands without a claim, and steps 1 to 4 find many of the right ones again. In a shorter one they are kept,
+without a claim, if hits minus misses are at least .4 of the answers.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,14 @@ from subsvms.audit._choose import choose_size
 from subsvms.audit._claim import Outcome, count_found
 from subsvms.audit._confirm import Confirmation
 from subsvms.audit._interview import Interview
-from subsvms.audit._locate import Features, count_locating, fit_hits, has_located, pick_uncertain, sort_by_hits
+from subsvms.audit._locate import (
+    Features,
+    count_locating,
+    fit_hits,
+    has_located,
+    pick_uncertain,
+    sort_by_hits,
+)
 from subsvms.audit._ranking import Ranking, as_ranking, is_count, is_switch
 from subsvms.audit._repeats import MOST
 from subsvms.audit._rings import Ring
@@ -162,11 +170,13 @@ class Audit(Interview):
     # The order of the questions
 
     def _ask(self):
-        yield from self._ask_sets(self.held_back, self.n_answers, self.n_answers < STRICT)
+        yield from self._ask_sets(self.held_back, self.n_answers)
+        if self.n_answers >= STRICT and self._standing.any():
+            self._standing[:] = False
+            self._sets[0] = replace(self._sets[0], verdict="back")
         yield from self._locate()
         failed = 0
         while failed < MOST_FAILED and (ring := self._place_ring()) is not None:
-            self._spent += ring.level
             verdict = yield from self._ask_ring("confirm", ring)
             failed += verdict == "none"
         yield from self._ask_the_rest()
@@ -184,16 +194,17 @@ class Audit(Interview):
         n_left, rng = self._count_left(), self._rng(2 + len(self.rings))
         if n_left < FEWEST_CONFIRMING:
             return None
-        posterior, several = self._fit(), self.ranking.several
+        posterior = self._fit()
         rows = sort_by_hits(self._features, self._list_free(), posterior.mode)
         found = self._features.sum_hits(rows, posterior.draw(rng))
         delta = 1.0 - self.level - self._spent
-        best = choose_size(found, n_left, delta, self._threshold, several)
+        best = choose_size(found, n_left, delta, self._threshold, self.ranking.several)
         if best is None:
             return None
         N, believed = best
+        self._spent += rings.RING_SHARE * delta
         draws = rings.draw_positions(N, min(n_left, N), rng)
-        shares = rings.list_shares(believed) if several else None
+        shares = rings.list_shares(believed) if self.ranking.several else None
         level, belief = rings.RING_SHARE * delta, float(believed.mean())
         return Ring(rows[:N], draws, level, shares, belief, self._threshold)
 

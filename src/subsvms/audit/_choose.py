@@ -1,14 +1,14 @@
 """Which ring to ask about next, if any: no claim rests on this.
 
-Candidates are the first N free rows by P(hit), N = 8 x 1.3^j. The gain of a ring, in wrong labels, is compared
-with worst first, by draws from the model (`_locate`). Let p be the share of hits in a ring under one draw,
-n2 the answers left, and
+Candidates are the first N free rows by P(hit), N = 8 x 1.3^j. The gain of a ring, in wrong labels, is
+compared with worst first, by draws from the model (`_locate`). Let p be the share of hits in a ring under one
+draw, and with KL(p, t) = p log(p / t) + (1 - p) log((1 - p) / (1 - t)) let
 
-    tau = .65 (log(1 / (.3 delta)) + .7) / KL(p, t),   KL(p, t) = p log(p / t) + (1 - p) log((1 - p) / (1 - t)),
+    tau = .65 (log(1 / (.3 delta)) + .7) / KL(p, t),
 
-nearly the answers that a pass takes (without .65 for three classes and more, where it takes more). If the ring
-passes, tau p of the answers correct a label, N - tau suggestions are followed, and the answers left go worst
-first to rows outside. If it does not, about twelve answers are spent on it before people are asked worst first.
+nearly the answers that a pass takes (without .65 for three classes and more, where it takes more). If the
+ring passes, tau p of the answers correct a label, N - tau suggestions are followed, and the answers left go
+worst first to rows outside. If not, about twelve answers are spent on it before that begins.
 """
 
 import math

@@ -45,8 +45,8 @@ class CheckedSet:
     n_rows, n_checked, n_hits, n_unseen : int
         Labels in the set; checked; of these with the suggested label; not looked at.
     verdict : {"passed", "kept", "back", "asked"}
-        Whether the changes of those not looked at are right for the most part, with confidence; stay without a
-        claim; are taken back, or not made; or whether people were asked about all of the set.
+        Whether the changes of those not looked at are right for the most part, with confidence; stay without
+        a claim; are taken back, or not made; or whether people were asked about all of the set.
     at_most_wrong : int or None
         How many of these changes are wrong at most, if the set passed and there are two classes.
 
@@ -117,15 +117,9 @@ class Claim:
     @property
     def at_most_wrong(self) -> int | None:
         """How many of the labels changed unseen are wrong at most; None if this is not known."""
-        passed = [*self.rings, *(one for one in self.sets if one.verdict == "passed")]
-        if not passed or any(one.at_most_wrong is None for one in passed):
-            return None
-        return sum(one.at_most_wrong or 0 for one in passed)
-
-    @property
-    def n_untouched(self) -> int:
-        """How many labels are changed unseen by rings: those of the sets asked about first do not count."""
-        return sum(ring.n_changed for ring in self.rings)
+        bounds = [ring.at_most_wrong for ring in self.rings]
+        bounds += [one.at_most_wrong for one in self.sets if one.verdict == "passed"]
+        return None if not bounds or None in bounds else sum(bound or 0 for bound in bounds)
 
     def __repr__(self) -> str:
         answers = "answer" if self.n_answers == 1 else "answers"
@@ -176,91 +170,76 @@ class Progress:
     n_repeats: int = 0
 
     def __str__(self) -> str:
-        if self.stage == "locate":
-            return f"Locating wrong labels: {self.asked} of {self.of}"
-        if self.stage in ("changes", "held_back", "confirm"):
-            kind = {"changes": "changes of the rule", "held_back": "labels that the rule held back"}
-            what = f"Checking {self.n_rows:,} {kind[self.stage]}" if self.stage in kind else (
-                f"Checking a set of {self.n_rows:,} labels"
-            )  # fmt: skip
+        sets = {"changes": " changes of the rule", "held_back": " labels that the rule held back"}
+        if self.stage in sets or self.stage == "confirm":
+            what = f"Checking {self.n_rows:,}{sets.get(self.stage, ' labels of a set')}"
             if not self.asked:
-                return f"{what}: nobody has answered about {'them' if self.stage in kind else 'it'} yet"
+                return f"{what}: nobody has answered about them yet"
             return f"{what}: {self.hits} of {self.asked} wrong so far"
-        return (
-            f"The most suspicious of the rest: {self.asked} of {self.of}" if self.stage == "rest" else "Done"
-        )
+        names = {"locate": "Locating wrong labels", "rest": "The most suspicious of the rest"}
+        return f"{names[self.stage]}: {self.asked} of {self.of}" if self.stage in names else "Done"
 
 
 def format_claim(claim: Claim) -> str:
     said = [_format_set(one, claim) for one in claim.sets]
-    n = len(claim.standing)
-    if n and not any(one.name == "changes" for one in claim.sets):
-        said.insert(0, f"The {_count(n, 'change')} of the rule stand so far, without a claim.")
+    if len(claim.standing) and not any(one.name == "changes" for one in claim.sets):
+        n = _count(len(claim.standing), "change")
+        said.insert(0, f"The {n} of the rule stand so far, without a claim.")
     if not claim.is_confirmation:
         said = [_format_answers(claim), *said, _format_rings(claim)]
-    elif not said:
-        said = ["The rule changed no label and held none back: there is nothing to confirm."]
-    return " ".join(said)
+    return " ".join(said) or "The rule changed no label and held none back: there is nothing to confirm."
 
 
 def _format_answers(claim):
-    n = claim.n_answers
-    return (
-        f"You checked {_count(n, 'label')}, drawn partly at random; {claim.n_overturned} of them "
-        f"{_was(claim.n_overturned)} wrong."
-    )
-
-
-def _format_rings(claim):
-    n_changed, sure = claim.n_untouched, f"With {_format_sure(claim)}"
-    other = "other label" if not claim.sets else "further label"
-    if not claim.rings:
-        if not claim.finished:
-            return f"So far no {other} is changed."
-        most = "two thirds" if claim.threshold > 0.5 else "most"
-        return f"No {other} was changed: the answers did not show {most} of any set to be wrong."
-    n_checked, hits = (sum(getattr(ring, name) for ring in claim.rings) for name in ("n_checked", "n_hits"))
-    several = claim.several
-    than = "without these changes" if claim.sets else (
-        f"if only your {_count(claim.n_answers, 'answer')} had been entered"
-    )  # fmt: skip
-    better = f"more than two thirds of these were wrong" if claim.threshold > 0.5 else (
-        f"fewer labels are wrong now than {than}"
-    )  # fmt: skip
-    text = (
-        f"{n_changed} {'other' if n_changed == 1 else 'others'} {_was(n_changed)} changed without being seen. "
-        f"{sure} {better}; of the {n_checked} checked at random among such labels, {hits} "
-        f"{'had the suggested label' if several else f'{_was(hits)} wrong'}."
-    )
-    most = sum(ring.at_most_wrong or 0 for ring in claim.rings)
-    return text if several else f"{text} {sure} at most {most} of the {n_changed} are wrong."
+    n, wrong = _count(claim.n_answers, "label"), claim.n_overturned
+    return f"You checked {n}, drawn partly at random; {wrong} of them {_was(wrong)} wrong."
 
 
 def _format_set(one, claim):
     """Return what is said of a set that people were asked about first."""
     is_change = one.name == "changes"
-    kind = f"{_count(one.n_rows, 'change')}" if is_change else (
-        f"{_count(one.n_rows, 'label')} that the rule held back"
-    )  # fmt: skip
+    what = _count(one.n_rows, "change" if is_change else "label")
+    what += "" if is_change else " that the rule held back"
     right = f"{one.n_hits} {_was(one.n_hits)} {'right' if is_change else 'wrong, as it had thought'}"
-    checked = f"of {one.n_checked} of the {kind} checked at random {right}"
     if one.verdict == "passed":
-        begin = "Confirmed" if is_change else "Applied"
-        what = "more good than harm is done by" if claim.several else "most of"
-        ends = "" if is_change or claim.several else " are wrong"
-        ends = " are right" if is_change and not claim.several else ends
-        return (
-            f"{begin}: {what} the {kind}{ends}, with {_format_sure(claim)}; of {one.n_checked} checked at "
-            f"random {one.n_hits} were."
-        )
+        begin, are = ("Confirmed", "right") if is_change else ("Applied", "wrong")
+        found = f"most of the {what} are {are}" if not claim.several else (
+            f"the {what} {'do' if is_change else 'are changed, which does'} more good than harm"
+        )  # fmt: skip
+        return f"{begin}: {found}, with {_format_sure(claim)}; of {one.n_checked} checked at random {right}."
     if one.verdict == "asked":
-        return f"Of the {kind}, all checked, {right}."
+        return f"Of the {what}, all checked, {right}."
+    checked = f"of {one.n_checked} of the {what} checked at random {right}"
     if one.verdict == "kept":
         return f"Not decided: {checked}; the others stay, without a claim."
     if not is_change:
         return f"Left as given: {checked}."
     begin = "Taken back" if 2 * one.n_hits < one.n_checked else "Not decided"
     return f"{begin}: {checked}; the others have the labels again that were given."
+
+
+def _format_rings(claim):
+    """Return what is said of the rings of an audit."""
+    sure, other = f"With {_format_sure(claim)}", "further label" if claim.sets else "other label"
+    if not claim.rings:
+        if not claim.finished:
+            return f"So far no {other} is changed."
+        most = "two thirds" if claim.threshold > 0.5 else "most"
+        return f"No {other} was changed: the answers did not show {most} of any set to be wrong."
+    n, checked, hits = (
+        sum(getattr(ring, name) for ring in claim.rings) for name in ("n_changed", "n_checked", "n_hits")
+    )
+    than = f"if only your {_count(claim.n_answers, 'answer')} had been entered"
+    better = f"fewer labels are wrong now than {'without these changes' if claim.sets else than}"
+    if claim.threshold > 0.5:
+        better = "more than two thirds of these were wrong"
+    wrong = "had the suggested label" if claim.several else f"{_was(hits)} wrong"
+    text = (
+        f"{n} {'other' if n == 1 else 'others'} {_was(n)} changed without being seen. {sure} {better}; of "
+        f"the {checked} checked at random among such labels, {hits} {wrong}."
+    )
+    at_most = sum(ring.at_most_wrong or 0 for ring in claim.rings)
+    return text if claim.several else f"{text} {sure} at most {at_most} of the {n} are wrong."
 
 
 def count_found(claim: Claim) -> str:

@@ -6,8 +6,8 @@ random, at most `MOST_FIRST`; sets of six and fewer are asked about in full. The
 
     passes            if the answers prove that most of its changes are right (`_rings`, `_evidence`);
     is taken back     if they speak against it, or if it is not decided;
-    is kept           without a claim, if it is not decided and at least `KEEP` of the answers were hits: unless
-                      the audit is long enough to find these labels again.
+    is kept           without a claim, if it is not decided and hits minus misses are at least `KEEP` of the
+                      answers (with two classes: .7 are hits); a long audit takes it back.
 
 The second set is applied if it passes, and otherwise stays as given. An audit goes on where these questions
 end, with the part of delta that they have not spent.
@@ -65,7 +65,7 @@ class Confirmation(Interview):
         return sum(min(int(mark[self.ranking.order].sum()), MOST_FIRST) for mark in marks)
 
     def _ask(self):
-        return self._ask_sets(self.held_back, 2 * MOST_FIRST, keeps=True)
+        return self._ask_sets(self.held_back, 2 * MOST_FIRST)
 
     @property
     def outcome(self) -> Outcome:
@@ -114,8 +114,8 @@ def confirm(
     Returns
     -------
     Confirmation
-        `next_row` and `answer` ask and answer, `claim` says what follows, and `apply` applies it. Show neither
-        the suggestion nor the given label before the answer. `Audit.after` goes on with an audit.
+        `next_row` and `answer` ask and answer, `claim` says what follows, and `apply` applies it. Show
+        neither the suggestion nor the given label before the answer. `Audit.after` goes on with an audit.
 
     Examples
     --------

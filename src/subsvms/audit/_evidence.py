@@ -45,6 +45,7 @@ whatever reason, only removes passes.
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -81,6 +82,7 @@ def log_evidence(N, n, h, alternatives, threshold=0.5):
     return logsumexp(ratios, axis=-1) - math.log(len(alternatives))
 
 
+@lru_cache(maxsize=4096)
 def count_enough(N, n, level, threshold=0.5):
     """Return the fewest hits that n answers need to pass, for an n fixed beforehand; n + 1 if none do."""
     h = np.arange(n + 1)

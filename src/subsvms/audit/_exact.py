@@ -1,13 +1,13 @@
 """How many hits a set of two classes needs to pass, after each number of answers: exactly.
 
-`_evidence` has the statement and why few W must be looked at. Here the chance ever to pass falsely is computed
-for all of these W at once, by dynamic programming over the answers n and the hits h so far,
+`_evidence` has the statement and why few W must be looked at. Here the chance ever to pass falsely is
+computed for all of these W at once, by dynamic programming over the answers n and the hits h so far,
 
     going(n, h) = going(n - 1, h) (1 - q(h)) + going(n - 1, h - 1) q(h - 1),   q(h) = (W - h) / (N - n + 1),
 
 from which those with h >= need(n) leave; and the least limit c on E is found by bisection. Exactness is worth
-much: a set of 150 with four of five hits passes after 20 answers on average, and with the limit that holds for
-any E (Ville) after 32.
+much: a set of 150 with four of five hits passes after 20 answers on average, and with the limit that holds
+for any E (Ville) after 32.
 """
 
 from functools import lru_cache

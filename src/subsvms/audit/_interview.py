@@ -24,7 +24,6 @@ from subsvms.exceptions import InputError, format_value
 
 FORMAT = 2  # increased when the same answers would lead to other questions
 MOST_FIRST = 15  # answers about a set that exists before anybody is asked
-KEEP = 0.7  # of the answers were hits: enough to keep changes without a claim
 SHARES = np.array([0.65, 0.75, 0.85, 0.95])  # of hits to bet on in these sets, for three classes and more
 
 
@@ -91,9 +90,7 @@ class Interview:
         """
         expected = self.next_row
         if expected is None:
-            raise InputError(
-                f"The {self.what} is finished; an answer about row {row!r} cannot be added."
-            )
+            raise InputError(f"The {self.what} is finished; an answer about row {row!r} cannot be added.")
         if isinstance(row, bool) or row not in self._list_open():
             raise InputError(
                 f"The {self.what} asks about row {expected} now, but the answer is about row "
@@ -138,7 +135,7 @@ class Interview:
         self._changed[list(self._first)] = False
         return verdict
 
-    def _ask_sets(self, held_back, n_answers, keeps):
+    def _ask_sets(self, held_back, n_answers):
         """Ask about the changes of the rule, and about labels that it held back (`_confirm`)."""
         marks = {"changes": self.ranking.flagged}
         if held_back:
@@ -153,19 +150,20 @@ class Interview:
             draws = rings.draw_positions(len(rows), n_most, self._rng(step))
             shares = SHARES if self.ranking.several else None
             yield from self._ask_ring(name, Ring(rows, draws, level, shares))
-            self._sets.append(self._settle(name, self._checked[-1], keeps))
+            self._sets.append(self._settle(name, self._checked[-1]))
             if name == "changes" and self._sets[-1].verdict != "kept":
                 self._standing[:] = False
 
-    def _settle(self, name, checked, keeps):
+    def _settle(self, name, checked):
         """Return what follows for a set that people were asked about first."""
         ring, n, verdict = checked
-        hits, most, said = rings.count_hits(self._score(ring.rows[ring.draws[:n]])), None, "back"
+        scores = self._score(ring.rows[ring.draws[:n]])
+        hits, most, said = rings.count_hits(scores), None, "back"
         if verdict == "all":
             said, most = "passed", self._describe(checked).at_most_wrong
         elif n == len(ring):
             said = "asked"
-        elif name == "changes" and keeps and hits >= KEEP * n:
+        elif name == "changes" and np.sum(scores) >= rings.KEEP * n - 1e-9:
             said = "kept"
         return CheckedSet(name, len(ring), n, hits, len(ring) - n, said, most)
 
@@ -241,7 +239,7 @@ class Interview:
 
     @property
     def labels(self) -> np.ndarray:
-        """Labels by the answers: as answered, changed where a set passed or a change stands, else as given."""
+        """Labels: as answered, changed where a set passed or a change of the rule stands, else as given."""
         changed = self._changed | self._find_standing()
         numbers = np.where(changed, self.ranking.suggested, self.ranking.given)
         for row, number in self.decided.items():

@@ -9,9 +9,9 @@ or -1/2 by the given class, v = 1 if the vote contradicts the label, and r = 1 i
 with independent normal priors; the mode by Newton's method, and draws from the normal distribution around it
 that has the curvature of the posterior there (Laplace).
 
-*The first rows* are those whose P(hit) at the mode is nearest to `TARGET`, one after another, the model fitted
-again after each answer; with two classes, of either given class in turn. There is no chance in it: it is the
-border between labels that are mostly wrong and mostly right that is looked for.
+*The first rows* are those whose P(hit) at the mode is nearest to `TARGET`, one after another, the model
+fitted again after each answer; with two classes, of either given class in turn. There is no chance in it:
+what is looked for is the border between labels that are mostly wrong and mostly right.
 """
 
 import math
@@ -42,7 +42,7 @@ def count_locating(n_answers: int) -> int:
 
 def has_located(n_answers: int, hits: list[bool]) -> bool:
     """Return whether the answers so far are enough to go on to rings."""
-    early = n_answers >= LONG and len(hits) >= FEWEST_LOCATING and np.mean(hits) > MANY_HITS
+    early = n_answers >= LONG and len(hits) >= FEWEST_LOCATING and sum(hits) > MANY_HITS * len(hits)
     return early or len(hits) >= count_locating(n_answers)
 
 

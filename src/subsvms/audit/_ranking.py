@@ -132,9 +132,7 @@ def as_ranking(source: "Correction | Ranking") -> Ranking:
 # A saved state, which anyone may have changed: each fault is one sentence.
 
 
-def check_parameters(
-    state: Any, version: int, kinds: Mapping[str, Callable[[Any], bool]]
-) -> dict[str, Any]:
+def check_parameters(state: Any, version: int, kinds: Mapping[str, Callable[[Any], bool]]) -> dict[str, Any]:
     """Return the parameters in a state; raise an error if a part of it is missing or of the wrong kind.
 
     kinds: by name, whether a value fits, of the parameters that not every state has.

@@ -34,7 +34,8 @@ LEAST_SHARE, MOST_SHARE = 0.52, 0.98
 SMALL = 6  # rows: sets that are no larger are asked about in full
 FEWEST_GIVING_UP = 6  # answers
 AGAINST = -3  # hits minus misses among the changes of the rule
-ENOUGH, MOST_MISSES = 10, 3  # answers that tell what to do with them without a claim: at least .7 are hits
+KEEP = 0.4  # of that, for each answer: enough to keep them without a claim; with two classes, .7 hits
+ENOUGH = 10  # answers that tell this
 HOPELESS = -1.3  # standard deviations between the hits that are expected and those that are needed
 BELIEF = 4  # answers that the belief of the model counts for
 
@@ -115,7 +116,7 @@ def gives_up(ring: Ring, scores: np.ndarray) -> bool:
         return True
     if n < FEWEST_GIVING_UP:
         return False
-    if ring.belief is None and n < ENOUGH and np.sum(scores != 1) <= MOST_MISSES:
+    if ring.belief is None and n < ENOUGH and np.sum(scores) + ENOUGH - n >= KEEP * ENOUGH:
         return False
     if ring.belief is None:
         best = np.concatenate([scores, np.ones(left, dtype=int)])
