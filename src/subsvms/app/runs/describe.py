@@ -211,7 +211,9 @@ def describe_ensemble(run: Run) -> dict[str, Any]:
 def describe_audit(outcome: Outcome, n_unseen: int) -> dict[str, Any]:
     """Return what the report says about answers besides the claim: plain values for `place_audit`."""
     claim = outcome.claim
-    pairs = [(SETS[one.name], one, one.n_unseen, VERDICTS[one.verdict]) for one in claim.sets]
+    pairs: list[tuple[str, Any, int, str]] = [
+        (SETS[one.name], one, one.n_unseen, VERDICTS[one.verdict]) for one in claim.sets
+    ]
     pairs += [(f"Set {i}", one, one.n_changed, "changed") for i, one in enumerate(claim.rings, start=1)]
     sets = [
         {

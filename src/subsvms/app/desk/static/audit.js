@@ -82,7 +82,7 @@ function drawQuestion(question) {
   show("ask");
   if (!isOther) return;
   $("row").hidden = state.meta.is_blind; // the number would give a row away that is asked again
-  write("row", `Row ${count(question.row)}`);
+  if (!state.meta.is_blind) write("row", `Row ${count(question.row)}`);
   $("question").replaceChildren("What should “", name(state.meta.label), "” be?");
   $("values").replaceChildren(...question.columns.map((column, i) => makePair(column, question.values[i])));
   $("main").scrollTop = 0;
