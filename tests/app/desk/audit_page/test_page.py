@@ -179,7 +179,7 @@ def test_with_many_classes_keys_and_a_list_that_is_searched_answer(audit, many):
     ann.page.keyboard.press("Escape")
     assert ann.page.locator("#untold kbd").is_visible()
     ann.press("c")
-    labels = {first: CLASSES[2], second: "<i>c</i>", third: None}
+    labels = {first: "kind c", second: "<i>c</i>", third: None}
     for number, place in ((1, "#untold"), (9, "#main"), (2, "#help-button")):  # wherever the focus is
         labels[ann.row] = CLASSES[number - 1]
         ann.page.focus(place)
