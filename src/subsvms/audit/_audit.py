@@ -102,9 +102,9 @@ class Audit(Interview):
     >>> int(np.sum(given != clean)), int(np.sum(corrected.labels != clean)) < 60
     (228, True)
     >>> print(audit.claim)
-    You checked 50 labels, drawn partly at random; ... of them were wrong. ... others were changed without
-    being seen. With 95% confidence fewer labels are wrong now than if only your 50 answers had been
-    entered; ...
+    You checked 50 labels, drawn partly at random; ... of them were wrong. Confirmed: most of the ... changes
+    are right, with 95% confidence; ... others were changed without being seen. With 95% confidence fewer
+    labels are wrong now than without these changes; ...
     """
 
     @renamed(confidence="level")
