@@ -56,6 +56,16 @@ def test_changes_that_are_not_decided_are_kept_if_seven_of_ten_answers_agree(see
     assert kept > 3 and back > 3
 
 
+def test_with_several_classes_labels_that_are_neither_do_not_count_against_the_changes():
+    """Half are right, the others are wrong before and after: many are kept or passed, nothing is harmed."""
+    verdicts = []
+    for s in range(20):
+        score = np.where(np.random.default_rng(s).random(600) < 0.6, 1, 0)
+        ranking, truth = make_ranking(score, s, 4, flagged=mark_rows(0, 150))
+        verdicts.append(confirmed(ranking, truth, random_state=s).claim.sets[0].verdict)
+    assert verdicts.count("passed") + verdicts.count("kept") >= 15
+
+
 def test_what_was_held_back_is_applied_if_it_passes_and_stays_otherwise(seed):
     for score, verdict in ((1, "passed"), (-1, "back")):
         ranking, truth = make_ranking(np.full(600, score), seed, held_back=mark_rows(100, 200))
