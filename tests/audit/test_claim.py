@@ -11,10 +11,10 @@ def test_a_repr_has_the_numbers_and_no_rows(seed):
     assert repr(begun.claim) == "Claim(0 answers, 0 overturned, 0 others changed unseen)"
     audit = audited(ranking, truth)
     claim = audit.claim
-    found = (
-        f"{claim.n_overturned} overturned, {len(claim.changed)} others changed unseen, at most "
-        f"{claim.at_most_wrong} of these wrongly with 95% confidence)"
-    )
+    found = f"{claim.n_overturned} overturned, {len(claim.changed)} others changed unseen"
+    if claim.rings:
+        found += f", at most {claim.at_most_wrong} of these wrongly with 95% confidence"
+    found += ")"
     assert str(audit) == f"Audit(50 of 50 answers, {found}" and repr(claim) == f"Claim(50 answers, {found}"
     assert str(claim).startswith("You checked 50 labels")
 

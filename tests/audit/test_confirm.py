@@ -120,7 +120,9 @@ def test_an_audit_begins_with_the_same_questions_and_goes_on_with_their_answers(
     assert list(dict.fromkeys(list_rows(after))) == new and np.array_equal(after.labels, whole.labels)
     partly = confirm(ranking, random_state=seed)
     partly.answer(partly.next_row, truth[partly.next_row])
-    assert Audit.after(partly, 50).upcoming(1) == partly.upcoming(1)
+    assert Audit.after(partly, 30).upcoming(1) == partly.upcoming(1)
+    with pytest.raises(InputError, match="n_answers must be a whole number, at least 30; got 20"):
+        Audit.after(partly, 20)
 
 
 def test_a_saved_confirmation_goes_on_as_if_nothing_had_happened(seed):

@@ -140,7 +140,8 @@ class Audit(Interview):
         ----------
         confirmation : Confirmation
         n_answers, repeat, for_model
-            As of the audit; the answers so far count.
+            As of the audit; the answers so far count, and there must be at least as many as the confirmation
+            may take, `most_questions`.
 
         Examples
         --------
@@ -152,6 +153,7 @@ class Audit(Interview):
         >>> Audit.after(confirmation, 30).claim.n_answers
         1
         """
+        check_count("n_answers", n_answers, least=max(confirmation.most_questions, FEWEST_ANSWERS))
         audit = cls(
             confirmation.ranking, n_answers, level=confirmation.level, repeat=repeat, for_model=for_model,
             random_state=confirmation.random_state, held_back=confirmation.held_back,
