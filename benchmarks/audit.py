@@ -181,7 +181,7 @@ def write_report(path):
     perfect["worst_first_better"] = perfect["left"] > perfect["worst_first"] + BETTER
     by_kind = perfect.groupby(["kind", "answers"])
     main = by_kind[[*measures, "worst_first_better"]].mean().assign(cells=by_kind.size())
-    once = perfect[(perfect["answers"] == PEOPLE_ANSWERS) & perfect["good"].notna()]
+    once = perfect[perfect["good"].notna()].drop_duplicates(list(CELL))
     once = once.assign(changes=np.where(once["good"] > 0, "right", "harmful"))
     alone = once.groupby(["kind", "changes"])
     alone = alone[["given", "rule", "confirmed_left", "asked", "resolved", "confirmed_harmed"]].mean().assign(

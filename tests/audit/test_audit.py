@@ -39,7 +39,7 @@ def test_an_audit_without_an_answer_leaves_what_the_rule_did(seed):
 
 
 @pytest.mark.parametrize("n_answers", [20, 50])
-def test_changes_that_are_not_decided_are_taken_back_in_long_audits_only(n_answers):
+def test_changes_that_are_not_decided_are_kept_if_most_answers_agree(n_answers):
     verdicts = set()
     for s in range(15):
         rng = np.random.default_rng(s)
@@ -49,15 +49,14 @@ def test_changes_that_are_not_decided_are_taken_back_in_long_audits_only(n_answe
         (one,) = audit.claim.sets
         verdicts.add(one.verdict)
         assert len(audit.claim.standing) == (one.n_unseen if one.verdict == "kept" else 0)
-    assert ("kept" in verdicts) == (n_answers < 50) and "passed" in verdicts
+    assert {"kept", "passed"} <= verdicts
 
 
 def test_changes_that_passed_are_not_asked_about_again_and_others_may_be(seed):
     ranking, truth = make_suspicious(seed, flagged=mark_rows(0, 100))
     audit = audited(ranking, truth)
-    assert audit.claim.sets[0].verdict in ("passed", "back")
     inside = [row for row in audit.decided if row < 100]
-    if audit.claim.sets[0].verdict == "passed":
+    if audit.claim.sets[0].verdict in ("passed", "kept"):
         assert len(inside) == audit.claim.sets[0].n_checked
 
 

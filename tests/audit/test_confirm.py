@@ -56,6 +56,16 @@ def test_changes_that_are_not_decided_are_kept_if_seven_of_ten_answers_agree(see
     assert kept > 3 and back > 3
 
 
+def test_with_several_classes_labels_that_are_neither_do_not_count_against_the_changes():
+    """Half are right, the others are wrong before and after: many are kept or passed, nothing is harmed."""
+    verdicts = []
+    for s in range(20):
+        score = np.where(np.random.default_rng(s).random(600) < 0.6, 1, 0)
+        ranking, truth = make_ranking(score, s, 4, flagged=mark_rows(0, 150))
+        verdicts.append(confirmed(ranking, truth, random_state=s).claim.sets[0].verdict)
+    assert verdicts.count("passed") + verdicts.count("kept") >= 15
+
+
 def test_what_was_held_back_is_applied_if_it_passes_and_stays_otherwise(seed):
     for score, verdict in ((1, "passed"), (-1, "back")):
         ranking, truth = make_ranking(np.full(600, score), seed, held_back=mark_rows(100, 200))
@@ -110,7 +120,9 @@ def test_an_audit_begins_with_the_same_questions_and_goes_on_with_their_answers(
     assert list(dict.fromkeys(list_rows(after))) == new and np.array_equal(after.labels, whole.labels)
     partly = confirm(ranking, random_state=seed)
     partly.answer(partly.next_row, truth[partly.next_row])
-    assert Audit.after(partly, 50).upcoming(1) == partly.upcoming(1)
+    assert Audit.after(partly, 30).upcoming(1) == partly.upcoming(1)
+    with pytest.raises(InputError, match="n_answers must be a whole number, at least 30; got 20"):
+        Audit.after(partly, 20)
 
 
 def test_a_saved_confirmation_goes_on_as_if_nothing_had_happened(seed):

@@ -25,7 +25,7 @@ class PassedRing:
     >>> ranking = Ranking.make(["ham"] * 200, ["spam"] * 200, range(200))  # the first rows are suspected most
     >>> audit = run_audit(Audit(ranking, 30), lambda row: "spam" if row < 100 else "ham")
     >>> audit.claim.rings[0].n_checked
-    7
+    11
     """
 
     n_rows: int
@@ -172,9 +172,10 @@ class Progress:
     def __str__(self) -> str:
         sets = {"changes": " changes of the rule", "held_back": " labels that the rule held back"}
         if self.stage in sets or self.stage == "confirm":
-            what = f"Checking {self.n_rows:,}{sets.get(self.stage, ' labels of a set')}"
+            many = sets.get(self.stage, " labels")
+            what = f"Checking {'' if self.stage in sets else 'a set of '}{self.n_rows:,}{many}"
             if not self.asked:
-                return f"{what}: nobody has answered about them yet"
+                return f"{what}: nobody has answered about {'them' if self.stage in sets else 'it'} yet"
             return f"{what}: {self.hits} of {self.asked} wrong so far"
         names = {"locate": "Locating wrong labels", "rest": "The most suspicious of the rest"}
         return f"{names[self.stage]}: {self.asked} of {self.of}" if self.stage in names else "Done"

@@ -7,7 +7,7 @@ random, at most `MOST_FIRST`; sets of six and fewer are asked about in full. The
     passes            if the answers prove that most of its changes are right (`_rings`, `_evidence`);
     is taken back     if they speak against it, or if it is not decided;
     is kept           without a claim, if it is not decided and hits minus misses are at least `KEEP` of the
-                      answers (with two classes: .7 are hits); a long audit takes it back.
+                      answers (with two classes: .7 are hits).
 
 The second set is applied if it passes, and otherwise stays as given. An audit goes on where these questions
 end, with the part of delta that they have not spent.
@@ -41,7 +41,7 @@ class Confirmation(Interview):
     >>> while (row := confirmation.next_row) is not None:
     ...     confirmation.answer(row, "spam")
     >>> print(confirmation.claim)
-    Confirmed: most of the 100 changes are right, with 95% confidence; of 7 checked at random 7 were.
+    Confirmed: most of the 100 changes are right, with 95% confidence; of 7 checked at random 7 were right.
     """
 
     what = "confirmation"
