@@ -52,8 +52,8 @@ def test_nothing_gives_label_suggestion_or_vote_away_before_the_answer(client):
     keys = {name for answer in sent[1:] for name in re.findall(r'"(\w+)":(?!null)', answer.text)}
     assert keys == {
         "title", "label", "classes", "folder", "part", "is_blind", "progress", "stage", "sentence", "asked",
-        "of", "share", "is_proof", "total", "answers", "finished", "stands", "question", "id", "row", "columns",
-        "values", "told",
+        "of", "share", "is_proof", "total", "answers", "finished", "stands", "question", "id", "row",
+        "columns", "values", "told",
     }  # fmt: skip
 
 
