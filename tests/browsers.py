@@ -67,8 +67,8 @@ def post(url, body, **options):
 
 
 @contextmanager
-def serving(folder, port=9300, room="review", **options):
-    code = SERVE.format(room=room, desk=f"{room.title()}Desk", options=options)
+def serving(folder, port=9300, room="review", desk="", **options):
+    code = SERVE.format(room=room, desk=desk or f"{room.title()}Desk", options=options)
     words = [sys.executable, "-c", code, folder, str(port)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -270,7 +270,7 @@ class Auditor(Person):
     """A person at the audit page, and all that its server sent."""
 
     def __init__(self, *words, begin=True, **options):
-        self.received = []  # (path, text), in the order in which they came
+        self.received = []  # in the order in which they came
         super().__init__(*words, **options)
         if begin:
             self.begin()
@@ -300,7 +300,10 @@ class Auditor(Person):
 
     @property
     def row(self):
-        return int(re.sub(r"\D", "", self.page.inner_text("#row")))
+        """The row that is shown, which the page does not say: it is asked to be answered blind."""
+        mine = [one for one in self.received if one.frame.page == self.page]
+        asked = [one for one in mine if one.url.endswith(("/question", "/answer"))]
+        return asked[-1].json()["question"]["row"]
 
     def press(self, key):
         """Press a key once the page takes an answer, and wait until it is stored."""

@@ -129,8 +129,8 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
         region_flips surest_flips uniform_flips
     """,
     "subsvms.audit": """
-        Audit Claim ErrorRate PassedRing Progress Ranking SimulatedAnnotator draw_rows estimate_error_rate
-        run_audit
+        Audit CheckedSet Claim Confirmation ErrorRate PassedRing Progress Ranking SimulatedAnnotator confirm
+        draw_rows estimate_error_rate run_audit
     """,
     "subsvms.certificates": """
         CertifiedCurve ExactCertificate LabelFlips Standing certified_curve certify

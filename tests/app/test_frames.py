@@ -23,7 +23,7 @@ from subsvms.app.runs.job import describe_run
 from subsvms.app.runs.record import read_record
 from subsvms.app.runs.run import recount, run_in_memory
 from subsvms.app.tables.table import read_frame, read_table
-from subsvms.audit import Audit, SimulatedAnnotator, run_audit
+from subsvms.audit import Audit, SimulatedAnnotator, confirm, run_audit
 from subsvms.correction._html import collect
 from subsvms.exceptions import InputError, LabelNoiseWarning, TableError
 
@@ -127,19 +127,36 @@ def test_the_report_after_an_audit_says_what_the_audit_did(tmp_path, audited):
     audit, found = audited
     page = html.unescape(found.report(tmp_path / "page.html").read_text())
     n, unseen = int(found.changed.sum()), int(found.audited.sum())
-    assert 0 < unseen < n and found.held_back.any()
+    assert 0 < unseen < n
     assert '<h2 id="audit-head">Audit</h2>' in page and str(audit.claim) in page
-    assert f"{n} of 600 labels were changed after an audit." in page
-    assert f"{n} were changed, {n - unseen} by people and {unseen} by the audit unseen." in page
+    assert f"{n} of 600 labels were changed after answers of people." in page
+    assert f"{n} were changed, {unseen} of them unseen, as answers about others confirm." in page
     assert "expected to be" not in page and "Suggestions right" not in page
     assert "rightly" not in repr(found)
     assert f"{unseen} were changed" not in page.replace(f"{unseen} were changed without", "")
-    assert "This estimate is from before the audit" in page and " % before the audit)" in repr(found)
-    assert "an audit that did not confirm a change kept the given one" in page
-    assert "a safety check" not in page + " ".join(found.notes)
+    assert "This estimate is from before the answers" in page and " % before the answers)" in repr(found)
     _, summary = describe_run(recount(found.origin.run, found), tmp_path)
     assert sum(line["changed"] for line in summary.listed.classes) == summary.counted.changed == n
-    assert f"{n} were changed, {n - unseen} by people" in found._repr_html_()
+    assert f"{n} were changed, {unseen} of them unseen" in found._repr_html_()
+    assert "subsvms.audit.confirm" not in found._repr_html_() + page
+
+
+@pytest.mark.parametrize("action", ["fix", "drop"])
+def test_the_report_after_a_confirmation_says_what_became_of_the_changes(tmp_path, audited, action):
+    audit, found = audited
+    found = correct_table(found.origin.run.table.columns, "size", n_estimators=200, n_jobs=1, action=action)
+    for truth, verdict in ((audit.ranking.suggested, "confirmed"), (found.given, "as given")):
+        asked = run_audit(confirm(found), lambda row, truth=truth: found.classes[truth[row]])
+        after = asked.apply(found)
+        page = html.unescape(after.report(tmp_path / "page.html").read_text())
+        assert '<h2 id="audit-head">Confirmation</h2>' in page and str(asked.claim) in page
+        assert f"<td>{verdict}</td>" in page
+        if verdict == "as given":
+            assert "answers that did not confirm a change kept the given one" in page
+            assert "a safety check" not in page + " ".join(after.notes)
+            assert "the answers confirmed no change" in page
+        elif action == "drop":
+            assert f"{after.flagged.sum()} rows were left out" in page
 
 
 def test_later_answers_do_not_change_what_a_correction_says_about_its_audit(audited):
@@ -298,7 +315,7 @@ def test_a_notebook_shows_the_values_of_the_worst_rows(correction):
     assert found["remarks"] == [
         "Not used: the column 'id' never repeats a value, as identifiers do (to use one: keep)."
     ]
-    assert [code for code, _ in found["steps"]][2:] == ["report('report.html')", "review()"]
+    assert [code for code, _ in found["steps"]][2:4] == ["report('report.html')", "review()"]
 
 
 def test_the_report_is_a_page_of_its_own(tmp_path, correction):
@@ -342,7 +359,7 @@ def test_a_review_is_kept_in_its_folder_and_goes_on(tmp_path, correction, capsys
     )
     call("apply", place)
     assert pd.read_parquet(place / "final.parquet")["default"][row - 1] == label
-    refuse("holds decisions that people made", "correct", "--from", place, "--output", place, "--force")
+    refuse("holds decisions or answers of people", "correct", "--from", place, "--output", place, "--force")
 
 
 def test_the_only_copy_of_a_frame_is_never_replaced(tmp_path, correction):

@@ -1,7 +1,7 @@
 import numpy as np
 from known_rings import audited, make_suspicious
 
-from subsvms.audit import Audit, Claim, ErrorRate, PassedRing
+from subsvms.audit import Audit, CheckedSet, Claim, ErrorRate, PassedRing
 
 
 def test_a_repr_has_the_numbers_and_no_rows(seed):
@@ -11,10 +11,10 @@ def test_a_repr_has_the_numbers_and_no_rows(seed):
     assert repr(begun.claim) == "Claim(0 answers, 0 overturned, 0 others changed unseen)"
     audit = audited(ranking, truth)
     claim = audit.claim
-    found = (
-        f"{claim.n_overturned} overturned, {len(claim.changed)} others changed unseen, at most "
-        f"{claim.at_most_wrong} of these wrongly with 95% confidence)"
-    )
+    found = f"{claim.n_overturned} overturned, {len(claim.changed)} others changed unseen"
+    if claim.rings:
+        found += f", at most {claim.at_most_wrong} of these wrongly with 95% confidence"
+    found += ")"
     assert str(audit) == f"Audit(50 of 50 answers, {found}" and repr(claim) == f"Claim(50 answers, {found}"
     assert str(claim).startswith("You checked 50 labels")
 
@@ -41,3 +41,44 @@ def test_one_is_singular_and_a_high_confidence_is_not_rounded_to_certainty():
         "Of 50 labels drawn at random 1 was wrong: with 99.5% confidence between 0.1% and 10.0% of all "
         "labels are wrong, that is, 1 to 100 of 1,000."
     )
+
+
+def say(*sets, **parts):
+    nothing = np.array([], dtype=int)
+    return str(Claim(10, 3, (), nothing, 0.95, True, sets=sets, is_confirmation=True, **parts))
+
+
+def test_a_confirmation_says_what_follows_for_each_set():
+    for one, words in [
+        (CheckedSet("changes", 156, 7, 7, 149, "passed", 60),
+         "Confirmed: most of the 156 changes are right, with 95% confidence; of 7 checked at random 7 were "
+         "right."),
+        (CheckedSet("changes", 156, 5, 1, 151, "back", None),
+         "Taken back: of 5 of the 156 changes checked at random 1 was right; the others have the labels "
+         "again that were given."),
+        (CheckedSet("changes", 156, 10, 6, 146, "back", None),
+         "Not decided: of 10 of the 156 changes checked at random 6 were right; the others have the labels "
+         "again that were given."),
+        (CheckedSet("changes", 156, 10, 8, 146, "kept", None),
+         "Not decided: of 10 of the 156 changes checked at random 8 were right; the others stay, without a "
+         "claim."),
+        (CheckedSet("changes", 1, 1, 1, 0, "asked", None), "Of the 1 change, all checked, 1 was right."),
+        (CheckedSet("held_back", 40, 7, 7, 33, "passed", 9),
+         "Applied: most of the 40 labels that the rule held back are wrong, with 95% confidence; of 7 "
+         "checked at random 7 were wrong, as it had thought."),
+        (CheckedSet("held_back", 40, 3, 0, 37, "back", None),
+         "Left as given: of 3 of the 40 labels that the rule held back checked at random 0 were wrong, as it "
+         "had thought."),
+    ]:  # fmt: skip
+        assert say(one) == words
+    assert say() == "The rule changed no label and held none back: there is nothing to confirm."
+    several = say(CheckedSet("changes", 156, 9, 8, 147, "passed", None), several=True)
+    assert several.startswith("Confirmed: the 156 changes do more good than harm, with 95% confidence")
+
+
+def test_a_claim_for_a_model_is_about_two_thirds():
+    ring = PassedRing(100, 12, 12, 88, 20)
+    said = str(Claim(50, 20, (ring,), np.arange(88), 0.95, True, threshold=2 / 3))
+    assert "With 95% confidence more than two thirds of these were wrong; of the 12 checked" in said
+    said = str(Claim(50, 20, (), np.arange(0), 0.95, True, threshold=2 / 3))
+    assert said.endswith("the answers did not show two thirds of any set to be wrong.")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from subsvms.audit import _evidence
+from subsvms.audit._exact import find_needed
 
 
 def test_the_chance_of_a_sequence_is_what_counting_gives():
@@ -28,7 +29,40 @@ def test_the_fewest_hits_are_enough_and_one_fewer_is_not(N, data):
     fewest = _evidence.find_fewest(N, n, h, 0.05)
     assert hypergeom.sf(h - 1, N, fewest, n) > 0.05
     assert fewest == h or hypergeom.sf(h - 1, N, fewest - 1, n) <= 0.05
-    assert _evidence.exceeds_half(N, n, h, 0.05) == (fewest - h > (N - n) / 2)
+
+
+@given(N=st.integers(2, 60), threshold=st.sampled_from([0.5, 2 / 3]), data=st.data())
+def test_enough_hits_are_enough_and_one_fewer_is_not(N, threshold, data):
+    n = data.draw(st.integers(1, N))
+    h = _evidence.count_enough(N, n, 0.05, threshold)
+    for hits, enough in ((h, True), (h - 1, False)):
+        if 0 <= hits <= n:
+            most = hits + int(threshold * (N - n) + 1e-9)  # of the null
+            assert (hypergeom.sf(hits - 1, N, most, n) <= 0.05) == enough
+
+
+@pytest.mark.parametrize("N, n_most", [(20, 12), (60, 40), (300, 30)])
+@pytest.mark.parametrize("level", [0.0125, 0.04])
+def test_fewer_hits_than_the_bound_are_as_improbable_as_its_level(N, n_most, level):
+    """For every W, exactly: sets that passed after n answers with h hits have fewer than L."""
+    needed = find_needed(N, n_most, level, 0.5)
+    bounds: dict = {}
+    for W in range(N + 1):
+        going, false = {0: 1.0}, 0.0
+        for n in range(1, n_most + 1):
+            after: dict = {}
+            for h, p in going.items():
+                hit = (W - h) / (N - n + 1)
+                after[h + 1] = after.get(h + 1, 0.0) + p * hit
+                after[h] = after.get(h, 0.0) + p * (1 - hit)
+            going = {h: p for h, p in after.items() if p > 0 and h < needed[n]}
+            for h, p in after.items():
+                if p > 0 and h >= needed[n]:
+                    if (n, h) not in bounds:
+                        bounds[n, h] = _evidence.find_fewest(N, n, h, level, needed)
+                    false += p * (W < bounds[n, h])
+        assert false <= level + 1e-12
+    assert bounds
 
 
 def test_the_mean_evidence_for_several_classes_is_one_if_changes_do_no_good():

@@ -1,21 +1,41 @@
 import numpy as np
 import pytest
-from known_rings import make_suspicious
+from known_rings import make_suspicious, mark_rows
+from scipy.special import expit
 
 from subsvms.audit import _locate
-from subsvms.audit._locate import fit_hits
+from subsvms.audit._locate import Features, fit_hits
 
 
-def test_the_first_sample_has_the_stated_probabilities():
-    ranking, _ = make_suspicious(0, n=40)
-    p = _locate.weigh_ranks(ranking.given[ranking.order])
-    assert p.sum() == pytest.approx(1.0) and p.min() > 0.3 / 40
-    counts = np.zeros(40)
-    for seed in range(3000):
-        pilot = _locate.draw_pilot(ranking, 8, np.random.default_rng(seed))
-        assert len(set(pilot.tolist())) == 8
-        counts[pilot] += 1
-    assert np.abs(counts / 3000 - _locate.include(p, 8)).max() < 0.04
+def test_the_first_rows_are_those_about_which_the_model_is_least_sure():
+    ranking, _ = make_suspicious(0, n=200)
+    features, mode = Features.of(ranking), np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    free = ranking.order
+    for turn in range(6):
+        row = _locate.pick_uncertain(features, free, mode, turn)
+        assert ranking.given[row] == (turn + 1) % 2
+        own = free[ranking.given[free] == ranking.given[row]]
+        p = expit(features.compute_logit(own, mode))
+        assert abs(expit(features.compute_logit(np.array([row]), mode))[0] - 0.55) < 0.05 + np.ptp(p) / 4
+    only = free[ranking.given[free] == 0]
+    assert ranking.given[_locate.pick_uncertain(features, only, mode, 0)] == 0
+
+
+def test_locating_ends_early_where_nearly_all_are_hits_in_long_audits():
+    assert not _locate.has_located(50, [True] * 5) and _locate.has_located(50, [True] * 6)
+    assert not _locate.has_located(50, [True] * 5 + [False]) and _locate.has_located(50, [False] * 8)
+    assert not _locate.has_located(100, [False] * 14) and _locate.has_located(10, [False] * 6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_chances_are_those_of_the_whole_design(n_classes):
+    """Also for rows that the rule changes, which the model knows."""
+    ranking, _ = make_suspicious(0, n=60, n_classes=n_classes, flagged=mark_rows(0, 20, 60))
+    features, rows = Features.of(ranking), np.arange(60)
+    draws = np.random.default_rng(0).normal(size=(3, features.priors.shape[1]))
+    expected = np.cumsum(expit(draws @ features.design(rows).T), axis=1)
+    assert np.allclose(features.sum_hits(rows, draws), expected)
+    assert np.array_equal(features.design(rows)[:, 3] == 1, ranking.flagged)
 
 
 def test_the_model_maximises_its_density():

@@ -1,7 +1,9 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from corrections import attacked, quick
 from known_rings import audited, make_suspicious
 
 from subsvms.audit import Audit, Ranking, SimulatedAnnotator
@@ -14,10 +16,23 @@ from subsvms.exceptions import InputError
     ({"quality": [1, np.nan]}, "one finite number"),
     ({"given": ["a", None]}, "contains NaN, None"),
     ({"contradicted": [0, 1]}, "contradicted must hold True or False"),
+    ({"flagged": [True]}, "flagged must hold True or False"),
+    ({"flagged": [True, False], "held_back": [True, True]}, "flagged and held_back overlap"),
 ])  # fmt: skip
 def test_a_ranking_is_checked(change, message):
     with pytest.raises(InputError, match=message):
         Ranking.make(**{"given": ["a", "b"], "suggested": ["b", "a"], "quality": [1, 2]} | change)
+
+
+@pytest.mark.parametrize("rule", ["posterior", "majority"])
+def test_a_ranking_has_the_suggestions_of_the_rule_and_what_it_held_back(cancer, rule):
+    X, y = cancer
+    correction = quick(X, attacked(y), rule=rule, action="review", max_error_rate=0.05)
+    ranking = Ranking.of(correction)
+    assert np.array_equal(ranking.flagged, correction.flagged) and ranking.flagged.any()
+    assert np.array_equal(ranking.suggested[ranking.flagged], correction.judgement.suggested[ranking.flagged])
+    assert np.array_equal(ranking.held_back, correction.held_back) and ranking.held_back.any()
+    assert replace(ranking, flagged=None).digest != ranking.digest != replace(ranking, held_back=None).digest
 
 
 @pytest.mark.parametrize("repeat", [False, True])
@@ -38,6 +53,9 @@ def test_a_saved_audit_goes_on_as_if_nothing_had_happened(seed, repeat):
 
 @pytest.mark.parametrize("parts, message", [
     ({"format": 9}, "has format 9"),
+    ({"format": 1}, "begun with version 0.1 of subsvms, .* with that version, or begin again"),
+    ({"held_back": 1}, "no valid 'held_back'"),
+    ({"for_model": None}, "no valid 'for_model'"),
     ({"made_from": "ab"}, "made from other labels"),
     ({"n_answers": "50"}, "no valid 'n_answers'"),
     ({"n_answers": 10**9}, "at most the number of labels"),

@@ -11,6 +11,7 @@ from subsvms.correction._frames import FrameStyle
 from subsvms.correction._html import CELL_CHARACTERS, COLUMNS_SHOWN, ROWS_SHOWN, collect
 from subsvms.exceptions import format_percent
 
+CONFIRM = "subsvms.audit.confirm(correction)"
 NASTY = (
     "<script>alert(1)</script>", "<img src=x onerror='alert(1)'>", '"><b onmouseover="alert(1)">', "x" * 5000,
     "$x^2$", "&lt;", "a\nb\r\tc", "\x00\x1b[31m\ud800", "\u202eabc", "</table>",
@@ -33,10 +34,10 @@ def test_it_says_what_was_found_shows_the_worst_rows_and_where_to_go_on(cancer, 
     assert len(rows) == ROWS_SHOWN and corrected.flagged[rows].all()
     worst = np.sort(corrected.label_quality[corrected.flagged])[:ROWS_SHOWN]
     np.testing.assert_array_equal(corrected.label_quality[rows], worst)
-    assert [code for code, _ in found["steps"]] == ["to_frame()", "labels"]
+    assert [code for code, _ in found["steps"]] == ["to_frame()", "labels", CONFIRM]
     page = corrected._repr_html_()
     assert found["words"][0] in page and "<code>to_frame()</code> all rows, with reasons" in page
-    assert collect(quick(X, attacked(y), action="weight"))["steps"][-1][0] == "sample_weight"
+    assert collect(quick(X, attacked(y), action="weight"))["steps"][-2][0] == "sample_weight"
     far = replace(corrected, noise=replace(corrected.noise, contradicted=0.5))
     assert [code for code, _ in collect(far)["steps"]][-1] == "subsvms.audit.estimate_error_rate"
 

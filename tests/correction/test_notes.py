@@ -86,10 +86,10 @@ VERDICTS = [  # what was found, in a sentence, and what was done about it
      "No other label was changed."),
     (Found(9, 0, "fix", explained=False), "The columns do not explain the labels, so none was changed.",
      "None was changed."),
-    (Found(9, 0, "fix", n_changed=3, n_unseen=2), "3 of 9 labels were changed after an audit.",
-     "3 were changed, 1 by people and 2 by the audit unseen."),
-    (Found(9, 0, "fix", n_unseen=0), "0 of 9 labels were changed after an audit.",
-     "None was changed: the audit confirmed no change."),
+    (Found(9, 0, "fix", n_changed=3, n_unseen=2), "3 of 9 labels were changed after answers of people.",
+     "3 were changed, 2 of them unseen, as answers about others confirm."),
+    (Found(9, 0, "fix", n_unseen=0), "0 of 9 labels were changed after answers of people.",
+     "None was changed: the answers confirmed no change."),
 ]  # fmt: skip
 
 

@@ -43,7 +43,8 @@ FOLDER = "frame.subsvms"  # in a temporary folder
 IN_PYTHON = Handles(
     worst="below", listed="correction.to_frame()", review="correction.review()", table="correction.labels",
     given="the given ones", weights="correction.sample_weight",
-    audit="subsvms.audit.run_audit", estimate="subsvms.audit.estimate_error_rate",
+    confirm="subsvms.audit.confirm(correction)", audit="subsvms.audit.run_audit",
+    estimate="subsvms.audit.estimate_error_rate",
 )  # fmt: skip
 
 

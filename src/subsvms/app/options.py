@@ -293,8 +293,14 @@ class AuditOptions(WriteOptions, PageOptions):
         span=(1, None),
     )  # fmt: skip
     repeat: bool | None = option(
-        None, "Whether to ask again about labels that an answer overturns; by default it is done."
+        None,
+        "Whether to ask again about labels that an answer overturns, and about some others; by default "
+        "it is done.",
     )
+    for_model: bool | None = option(
+        None, "Whether a model will be trained on the table: two thirds, and not half, of the labels changed "
+        "unseen must be right then.",
+    )  # fmt: skip
     seed: int | None = option(None, "Seed of the questions; by default 0.", span=(0, 2**31))
     level: float | None = option(
         None, "How sure a claim must be; by default 0.95. --confidence is its old name.",

@@ -1,44 +1,58 @@
 """What random answers prove about a set of rows: that changing those not looked at does more good than harm.
 
-A ring has N rows. In W of them, nobody knows how many, the person would say the suggested label: a hit. Rows
+A set has N rows. In W of them, nobody knows how many, the person would say the suggested label: a hit. Rows
 are drawn at random without replacement. After n answers with h hits, R = N - n rows are unseen and hold W - h
-hits. Changing these to the suggested labels leaves fewer wrong labels if and only if W - h > R / 2, so what
-must be rejected is every W <= W0 = h + floor(R / 2). A given sequence of answers has the chance
+hits. With a threshold of t = 1/2, changing these to the suggested labels leaves fewer wrong labels if and
+only if W - h > t R; with t = 2/3, two of three changes are right. So a pass is *false* if W <= W0(n, h) = h +
+floor(t R). A given sequence of answers has the chance
 
     P_W = C(N - n, W - h) / C(N, W).
 
-*At any time.* Fix numbers W_j and weights w_j, which sum to one, before the first draw, and let
+*Two classes.* Outcomes are ordered by the weight of evidence of some shares of hits, W_j = p_j N, p_j above
+t, against W0,
 
-    E = sum over the W_j > W0 of w_j P_{W_j} / P_{W0}.
+    E(n, h) = sum over the W_j > W0 of w_j P_{W_j} / P_{W0}.
 
-Claim: under any W, the probability that ever E >= 1 / a while W <= W0 is at most a. Proof: P_W rises and then
-falls in W, since P_{W+1} >= P_W if and only if h (N - W) >= (n - h) (W + 1). If E > 1, some P_{W_j} > P_{W0}
-with W_j > W0, so P still rises at W0, and P_W <= P_{W0} for W <= W0. Then E <= sum of all w_j P_{W_j} / P_W,
-which is a martingale under W with mean one; it ever reaches 1 / a with probability at most a (Ville, 1939).
+The set passes after n answers if h >= need(n), the hits from which on E is at least c; and c is the least
+value at which, whatever W is, the chance ever to pass falsely is at most the level a. That chance is computed
+exactly (`_exact`), so nothing rests on what E means.
 
-*At a number of draws n that was fixed beforehand*: L is the least W with P(Hypergeometric(N, W, n) >= h) > a;
-W is below L with probability at most a, and the unseen rows pass if L > W0.
+*Which W must be looked at?* need(n) >= t n, so for W <= t N every pass is false: W - h <= t N - t n. There
+the chance to pass grows with W: one more hit in the set can be placed so that no answer becomes a miss, and
+more hits never prevent a pass. For W > t N + (1 - t) m, m answers at most, no pass is false: W - h <= t R
+needs h - t n >= W - t N, and h - t n <= (1 - t) n. What is left are the W between.
 
-*How many hits has a ring at least that passed*, perhaps before all its answers? L is the least W under which
-it is more probable than a to stop earlier, or after as many answers with h hits or more (the order by stages
-of sequential trials; Siegmund, Biometrika 1978).
+*How many hits has a set at least that passed?* L is the least W under which it is more probable than a to
+pass earlier, or to have h hits or more after as many answers (the order by stages of sequential trials;
+Siegmund, Biometrika 1978). This chance grows with W, and counts as if nobody gave up before, which can only
+make it larger; so W is below L with probability at most a.
 
 *Three classes and more.* An answer scores b = 1 if it is the suggested label, -1 if it is the given one or
 nobody can tell, 0 otherwise. Let S_t be the sum of the first t scores. The unseen rows gain if the sum of b
-over the ring exceeds B0 = S_n. With m_t = (B0 - S_{t-1}) / (N - t + 1), what b_t has as its mean if the sum
+over the set exceeds B0 = S_n. With m_t = (B0 - S_{t-1}) / (N - t + 1), what b_t has as its mean if the sum
 is B0, and bets l_jt = min(l_j, 0.99 / (1 + m_t)),
 
     E = sum_j w_j prod_t [1 + l_jt (b_t - m_t)].
 
 Each factor is positive and decreases in B0, whatever b_t is, so E is at most what it is for the true sum
-B <= B0, which is a martingale. (Factors cut off at 0 instead of the smaller bet would break this.)
+B <= B0, which is a martingale with mean one: E ever reaches 1 / a with probability at most a (Ville, 1939).
+(Factors cut off at 0 instead of the smaller bet would break this.)
+
+*Several sets.* A set, and its level, are chosen from answers that were given before; its draws are random
+given these. So set k passes falsely with probability at most its level a_k, and any set does with at most
+the sum of the a_k (`_rings`): delta at most, along every path. To stop asking about a set, for
+whatever reason, only removes passes.
 """
+
+import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 from scipy.stats import hypergeom
 
 MOST_LOST = 0.99  # of what is there, by one answer: E stays positive
+TINY = 1e-9  # of rounding errors in t R, so that 2/3 of 3 rows are 2
 
 
 def log_chance(N, W, n, h):
@@ -54,49 +68,53 @@ def _log_choose(n, k):
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
-def count_null(N, n, h):
-    """Return W0, the most hits in a ring whose unseen rows should not be changed."""
-    return h + (N - n) // 2
+def count_null(N, n, h, threshold=0.5):
+    """Return W0, the most hits in a set whose unseen rows should not be changed."""
+    return h + np.floor(threshold * (N - n) + TINY).astype(int)
 
 
-def log_evidence(N, n, h, alternatives, weights):
-    """Return log E for two classes."""
+def log_evidence(N, n, h, alternatives, threshold=0.5):
+    """Return log E for two classes; all alternatives weigh the same."""
     n, h = np.asarray(n)[..., None], np.asarray(h)[..., None]
-    null = count_null(N, n, h)
+    null = count_null(N, n, h, threshold)
     ratios = log_chance(N, alternatives, n, h) - log_chance(N, null, n, h)
-    return logsumexp(np.where(alternatives > null, ratios, -np.inf), axis=-1, b=weights)
+    ratios = np.where(alternatives > null, ratios, -np.inf)
+    return logsumexp(ratios, axis=-1) - math.log(len(alternatives))
 
 
-def exceeds_half(N, n, h, level):
-    """Return whether L > W0 at this level: most unseen rows are hits, for an n fixed beforehand."""
-    return hypergeom.sf(h - 1, N, count_null(N, n, h), n) <= level
+@lru_cache(maxsize=4096)
+def count_enough(N, n, level, threshold=0.5):
+    """Return the fewest hits that n answers need to pass, for an n fixed beforehand; n + 1 if none do."""
+    h = np.arange(n + 1)
+    enough = hypergeom.sf(h - 1, N, count_null(N, n, h, threshold), n) <= level
+    return int(np.argmax(enough)) if enough.any() else n + 1
 
 
-def find_fewest(N, n, h, level, passed=None):
-    """Return L, the fewest hits of the ring that n answers with h hits allow; `passed` as from `_rings`."""
+def find_fewest(N, n, h, level, needed=None):
+    """Return L, the fewest hits of the set that n answers with h hits allow; `needed` as from `_exact`."""
     low, high = h, h + N - n  # what is as extreme as h hits becomes more probable with W
     while low < high:
         middle = (low + high) // 2
-        if chance_as_extreme(N, middle, n, h, passed) > level:
+        if chance_as_extreme(N, middle, n, h, needed) > level:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def chance_as_extreme(N, W, n, h, passed=None):
-    """Return the probability to stop before n answers, or to have h hits or more then."""
-    if passed is None:
+def chance_as_extreme(N, W, n, h, needed=None):
+    """Return the probability to pass before n answers, or to have h hits or more then."""
+    if needed is None:
         return hypergeom.sf(h - 1, N, W, n)
-    going, stopped = np.zeros(n + 1), 0.0  # by hits so far
+    going, passed, hits = np.zeros(n + 1), 0.0, np.arange(n + 1)
     going[0] = 1.0
-    for t in range(n):
-        hit = going * np.clip((W - np.arange(n + 1)) / (N - t), 0.0, 1.0)
+    for t in range(1, n + 1):
+        hit = going * np.clip((W - hits) / (N - t + 1), 0.0, 1.0)
         going = going - hit + np.concatenate([[0.0], hit[:-1]])
-        if t + 1 < n:
-            stopped += going[passed[t + 1]].sum()
-            going[passed[t + 1]] = 0.0
-    return float(stopped + going[h:].sum())
+        if t < n:
+            passed += going[hits >= needed[t]].sum()
+            going[hits >= needed[t]] = 0.0
+    return float(passed + going[h:].sum())
 
 
 def log_evidence_several(N, scores, bets, weights):

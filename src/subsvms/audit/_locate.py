@@ -1,23 +1,20 @@
-"""Where wrong labels are: a first sample of rows to ask about, and a model of all answers so far.
-
-*The first sample* prefers suspicious rows, and leaves none out for certain. Row i is drawn with probability
-m1 p_i, p_i = .7 q_i + .3 / n. For two classes q_i is proportional to
-
-    sqrt(n_d) / (rank within its given class d + 10), divided by the sum of 1 / (rank + 10) over the class,
-
-so that both directions of errors are seen; three classes and more are one ranking. The sample is systematic,
-class by class and worst first: it is spread over the ranks, and has exactly m1 rows.
+"""Where wrong labels are: the first rows to ask about, and a model of all answers so far.
 
 *The model* says which rows are hits, to place rings; no claim rests on it. With f = log(n / rank), e = +1/2
-or -1/2 by the given class, and v = 1 if the vote contradicts the label,
+or -1/2 by the given class, v = 1 if the vote contradicts the label, and r = 1 if the rule changes it,
 
-    two classes         logit P(hit) = a + b f + s v + c e + d e f
-    three and more      logit P(hit) = a + b f + s v + o_given + u_suggested,
+    two classes         logit P(hit) = a + b f + s v + u r + c e + d e f
+    three and more      logit P(hit) = a + b f + s v + u r + o_given + o_suggested,
 
 with independent normal priors; the mode by Newton's method, and draws from the normal distribution around it
 that has the curvature of the posterior there (Laplace).
+
+*The first rows* are those whose P(hit) at the mode is nearest to `TARGET`, one after another, the model
+fitted again after each answer; with two classes, of either given class in turn. There is no chance in it:
+what is looked for is the border between labels that are mostly wrong and mostly right.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,56 +23,41 @@ from scipy.special import expit
 
 from subsvms.audit._ranking import Ranking
 
-LOCATING_SHARE, FEWEST_LOCATING = 0.4, 6  # of all answers
-FOCUS = 0.7  # of the sample by rank; the rest is uniform
-FLATTEN = 10  # ranks; the first ten are about as suspicious as each other
-PRIORS = {"a": (-2.0, 1.5), "b": (0.6, 0.5), "s": (0.5, 1.0), "c": (0.0, 1.0), "d": (0.0, 0.3)}  # mean, sd
+LOCATING_SHARE, FEWEST_LOCATING = 0.15, 6  # of all answers
+TARGET = 0.55
+MANY_HITS = 0.85  # of at least six answers: then locating ends, in audits of at least `LONG` answers
+LONG = 30
+PRIORS = {  # mean, standard deviation
+    "a": (-2.0, 1.5), "b": (0.6, 0.5), "s": (0.5, 1.0), "u": (0.5, 1.0), "c": (0.0, 1.0), "d": (0.0, 0.3)
+}  # fmt: skip
 OFFSET = (0.0, 0.5)  # of a given and of a suggested class
-N_DRAWS = 60
+N_DRAWS = 40
 NEWTON_STEPS = 100
 
 
-def count_pilot(n_answers: int) -> int:
-    """Return m1, how many answers locate wrong labels."""
-    return min(max(FEWEST_LOCATING, round(LOCATING_SHARE * n_answers)), n_answers)
+def count_locating(n_answers: int) -> int:
+    """Return how many answers locate wrong labels, at most."""
+    return max(FEWEST_LOCATING, round(LOCATING_SHARE * n_answers))
 
 
-def draw_pilot(ranking: Ranking, n_pilot: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the rows to ask first, in random order: neighbours in rank do not follow each other."""
-    order = ranking.order
-    strata = np.zeros(len(order), dtype=int) if ranking.several else ranking.given[order]
-    by_class = np.argsort(strata, kind="stable")
-    chances = include(weigh_ranks(strata), n_pilot)
-    return rng.permutation(order[by_class[sample_systematically(chances[by_class], rng)]])
+def has_located(n_answers: int, hits: list[bool]) -> bool:
+    """Return whether the answers so far are enough to go on to rings."""
+    early = n_answers >= LONG and len(hits) >= FEWEST_LOCATING and sum(hits) > MANY_HITS * len(hits)
+    return early or len(hits) >= count_locating(n_answers)
 
 
-def weigh_ranks(strata: np.ndarray) -> np.ndarray:
-    """Return p_i of each row, worst first; `strata` are classes that are ranked on their own."""
-    q = np.zeros(len(strata))
-    for d in np.unique(strata):
-        own = np.flatnonzero(strata == d)
-        weight = 1.0 / (np.arange(1, len(own) + 1) + FLATTEN)
-        q[own] = np.sqrt(len(own)) * weight / weight.sum()
-    return FOCUS * q / q.sum() + (1.0 - FOCUS) / len(q)
+def pick_uncertain(features: "Features", free: np.ndarray, mode: np.ndarray, turn: int) -> int:
+    """Return the row to ask about next, of those that are free, worst first; `turn` counts from 0."""
+    if not features.n_offsets:
+        own = free[features.given[free] == (turn + 1) % 2]
+        free = own if len(own) else free
+    distance = np.abs(features.compute_logit(free, mode) - math.log(TARGET / (1.0 - TARGET)))
+    return int(free[np.argmin(distance.round(9))])
 
 
-def include(p: np.ndarray, n: int) -> np.ndarray:
-    """Return the probability that each row is in a sample of n: n p_i, at most one, and n in sum."""
-    certain = np.zeros(len(p), dtype=bool)
-    while True:
-        chances = np.where(certain, 1.0, p * (n - certain.sum()) / max(p[~certain].sum(), 1e-300))
-        beyond = (chances >= 1.0) & ~certain
-        if not beyond.any():
-            return chances
-        certain |= beyond
-
-
-def sample_systematically(chances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return positions, each with its chance: one random start, then steps of one through their sums."""
-    ends = np.cumsum(chances)
-    n = round(ends[-1])
-    ends *= n / ends[-1]  # rounding errors would lose a row
-    return np.minimum(np.searchsorted(ends, rng.random() + np.arange(n), side="right"), len(ends) - 1)
+def sort_by_hits(features: "Features", free: np.ndarray, mode: np.ndarray) -> np.ndarray:
+    """Return the free rows, the most probable hits first."""
+    return free[np.argsort(-features.compute_logit(free, mode).round(6), kind="stable")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +75,7 @@ class Features:
         n_rows, n = len(ranking.given), len(ranking.order)
         f = np.zeros(n_rows)
         f[ranking.order] = np.log(n / np.arange(1.0, n + 1.0))
-        numbers = [np.ones(n_rows), f, ranking.contradicted]
+        numbers = [np.ones(n_rows), f, ranking.contradicted, ranking.flagged]
         n_offsets = len(ranking.classes) if ranking.several else 0
         if not ranking.several:
             e = ranking.given - 0.5
@@ -107,13 +89,17 @@ class Features:
         unit = np.eye(self.n_offsets)
         return np.hstack([self.numbers[rows], unit[self.given[rows]], unit[self.suggested[rows]]])
 
-    def predict(self, rows: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        """Return P(hit) of some rows; the same as with `design`, which would be large."""
+    def compute_logit(self, rows: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """Return the logit of P(hit) of some rows; the same as with `design`, which would be large."""
         k, n = self.numbers.shape[1], self.n_offsets
-        linear = self.numbers[rows] @ coefficients[:k]
+        logit = self.numbers[rows] @ coefficients[:k]
         if n:
-            linear += coefficients[k + self.given[rows]] + coefficients[k + n + self.suggested[rows]]
-        return expit(linear)
+            logit += coefficients[k + self.given[rows]] + coefficients[k + n + self.suggested[rows]]
+        return logit
+
+    def sum_hits(self, rows: np.ndarray, draws: np.ndarray) -> np.ndarray:
+        """Return P(hit) by draw, summed from the first row on: shape (n_draws, n_rows)."""
+        return np.cumsum([expit(self.compute_logit(rows, one)) for one in draws], axis=1)
 
     @property
     def priors(self) -> np.ndarray:

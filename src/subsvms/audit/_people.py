@@ -1,22 +1,24 @@
 """Asking a person until an audit is finished, and a simulated one, for tests and benchmarks."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from subsvms._numbers import check_range, check_seed
-from subsvms.audit._audit import Audit
+from subsvms.audit._interview import Interview
 from subsvms.exceptions import InputError
 
+Asked = TypeVar("Asked", bound=Interview)
 
-def run_audit(audit: Audit, ask: Callable[[int], Any]) -> Audit:
-    """Ask until the audit is finished, and return it.
+
+def run_audit(audit: Asked, ask: Callable[[int], Any]) -> Asked:
+    """Ask until an audit or a confirmation is finished, and return it.
 
     Examples
     --------
-    >>> from subsvms.audit import Ranking
+    >>> from subsvms.audit import Audit, Ranking
     >>> ranking = Ranking.make(["ham", "spam"] * 50, ["spam", "ham"] * 50, range(100))
     >>> run_audit(Audit(ranking, 20), lambda row: ranking.classes[ranking.given[row]]).claim.n_overturned
     0

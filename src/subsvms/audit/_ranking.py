@@ -12,8 +12,6 @@ from subsvms._labels import Classes, check_labels
 from subsvms.correction import Correction
 from subsvms.exceptions import InputError, format_value
 
-PARAMETERS = ("n_answers", "confidence", "repeat", "random_state")
-
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
@@ -28,6 +26,9 @@ class Ranking:
         Rows with a label that nobody verified, the most suspicious first.
     contradicted : ndarray of bool of shape (n_rows,)
         Whether the vote prefers another class to the label.
+    flagged, held_back : ndarray of bool of shape (n_rows,)
+        Whether the rule changes the label to the suggested one, or would with another action; and whether
+        it held such a change back. None stands for no rows.
 
     Examples
     --------
@@ -42,23 +43,38 @@ class Ranking:
     suggested: np.ndarray
     order: np.ndarray
     contradicted: np.ndarray
+    flagged: np.ndarray = None  # type: ignore[assignment]  # arrays of False, made below
+    held_back: np.ndarray = None  # type: ignore[assignment]
+
+    def __post_init__(self):
+        for name in ("flagged", "held_back"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.zeros(len(self.given), dtype=bool))
 
     @classmethod
     def of(cls, correction: Correction) -> "Ranking":
         """Return the ranking of a correction: by `label_quality`, with the best other class as suggestion."""
-        free = np.flatnonzero(~correction.missing & ~correction.decided)
+        asked = ~correction.missing & ~correction.decided
+        free = np.flatnonzero(asked)
         order = free[np.argsort(correction.label_quality[free], kind="stable")]
-        suggested = correction.judgement.rival
-        return cls(correction.classes, correction.given, suggested, order, correction.contradicted)
+        flagged = correction.flagged & asked
+        suggested = np.where(flagged, correction.judgement.suggested, correction.judgement.rival)
+        return cls(
+            correction.classes, correction.given, suggested, order, correction.contradicted, flagged,
+            correction.held_back,
+        )  # fmt: skip
 
     @classmethod
     def make(
-        cls, given: ArrayLike, suggested: ArrayLike, quality: ArrayLike, contradicted: ArrayLike | None = None
-    ) -> "Ranking":
+        cls, given: ArrayLike, suggested: ArrayLike, quality: ArrayLike,
+        contradicted: ArrayLike | None = None, flagged: ArrayLike | None = None,
+        held_back: ArrayLike | None = None,
+    ) -> "Ranking":  # fmt: skip
         """Return a ranking by any other tool, from arrays of shape (n_rows,).
 
         `suggested` are the most probable other labels, `quality` says how credible each label is (low values
-        are suspected first), and `contradicted` whether another label is more probable.
+        are suspected first), `contradicted` whether another label is more probable, and `flagged` and
+        `held_back` which labels the tool changed, and nearly changed: people are asked about these first.
         """
         quality = np.asarray(quality, dtype=float)
         n = len(quality)
@@ -74,10 +90,17 @@ class Ranking:
         if len(same):
             label = format_value(classes.tolist()[numbers[same[0]]])
             raise InputError(f"A suggestion must differ from the label, but row {same[0]} has {label} twice.")
-        against = np.zeros(n, dtype=bool) if contradicted is None else np.asarray(contradicted)
-        if against.shape != (n,) or against.dtype != bool:
-            raise InputError(f"contradicted must hold True or False for each of {n} rows.")
-        return cls(classes, numbers[:n], numbers[n:], np.argsort(quality, kind="stable"), against)
+        marks = {"contradicted": contradicted, "flagged": flagged, "held_back": held_back}
+        marked = {
+            name: np.zeros(n, dtype=bool) if mark is None else np.asarray(mark)
+            for name, mark in marks.items()
+        }
+        for name, mark in marked.items():
+            if mark.shape != (n,) or mark.dtype != bool:
+                raise InputError(f"{name} must hold True or False for each of {n} rows.")
+        if np.any(marked["flagged"] & marked["held_back"]):
+            raise InputError("A change that was made was not held back: flagged and held_back overlap.")
+        return cls(classes, numbers[:n], numbers[n:], np.argsort(quality, kind="stable"), **marked)
 
     @property
     def several(self) -> bool:
@@ -87,7 +110,8 @@ class Ranking:
     def digest(self) -> str:
         """A checksum: an audit goes on only with what it was made from."""
         sha = hashlib.sha256(repr(self.classes.tolist()).encode())
-        for array in (self.given, self.suggested, self.order, self.contradicted):
+        arrays = (self.given, self.suggested, self.order, self.contradicted, self.flagged, self.held_back)
+        for array in arrays:
             sha.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
         return sha.hexdigest()
 
@@ -108,34 +132,41 @@ def as_ranking(source: "Correction | Ranking") -> Ranking:
 # A saved state, which anyone may have changed: each fault is one sentence.
 
 
-def check_state(state: Any, version: int) -> dict[str, Any]:
-    """Return the parameters in a state; raise an error if a part of it is missing or of the wrong kind."""
+def check_parameters(state: Any, version: int, kinds: Mapping[str, Callable[[Any], bool]]) -> dict[str, Any]:
+    """Return the parameters in a state; raise an error if a part of it is missing or of the wrong kind.
+
+    kinds: by name, whether a value fits, of the parameters that not every state has.
+    """
     if not isinstance(state, Mapping):
         raise InputError(f"The state of an audit must be a dictionary; got {type(state).__name__}.")
+    if state.get("format") == 1:
+        raise InputError(
+            "The audit was begun with version 0.1 of subsvms, which asked other questions: finish it and "
+            "apply it with that version, or begin again with a new correction (--force on the command line)."
+        )
     if state.get("format") != version:
         raise InputError(
             f"The audit has format {format_value(state.get('format'))}, but this version of subsvms reads "
             f"format {version}: use the version that began it."
         )
-    kinds: dict[str, Callable[[Any], bool]] = {
-        "made_from": lambda value: isinstance(value, str), "n_answers": _is_count,
-        "confidence": lambda value: isinstance(value, float),
-        "repeat": lambda value: isinstance(value, bool), "random_state": _is_count,
+    parameters = {"confidence": lambda value: isinstance(value, float), "random_state": is_count, **kinds}
+    parts: dict[str, Callable[[Any], bool]] = {
+        "made_from": lambda value: isinstance(value, str), **parameters,
         "answers": lambda value: isinstance(value, list | tuple),
     }  # fmt: skip
-    for name, fits in kinds.items():
+    for name, fits in parts.items():
         if not fits(state.get(name)):
             found = format_value(state.get(name))
             raise InputError(f"The state of the audit has no valid {name!r}; got {found}.")
-    return {{"confidence": "level"}.get(name, name): state[name] for name in PARAMETERS}  # its name in files
+    return {{"confidence": "level"}.get(name, name): state[name] for name in parameters}  # its name in files
 
 
 def check_answer(i: int, pair: Any, n_classes: int) -> tuple[int, int | None]:
     """Return the row and the class number of the i-th answer in a state."""
-    if not (isinstance(pair, list | tuple) and len(pair) == 2 and _is_count(pair[0])):
+    if not (isinstance(pair, list | tuple) and len(pair) == 2 and is_count(pair[0])):
         raise InputError(f"Answer {i} of the audit must be a row and a class; got {format_value(pair)}.")
     row, number = pair
-    if number is not None and not (_is_count(number) and number < n_classes):
+    if number is not None and not (is_count(number) and number < n_classes):
         raise InputError(
             f"Answer {i} of the audit must be a class from 0 to {n_classes - 1} or None; got "
             f"{format_value(number)}."
@@ -143,5 +174,9 @@ def check_answer(i: int, pair: Any, n_classes: int) -> tuple[int, int | None]:
     return row, number
 
 
-def _is_count(value):
+def is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def is_switch(value: Any) -> bool:
+    return isinstance(value, bool)

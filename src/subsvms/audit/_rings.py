@@ -1,37 +1,43 @@
-"""Rings: sets of rows whose labels change together, if random answers show that most of them are wrong.
+"""Rings: sets of rows whose labels change together, if random answers show that most suggestions are right.
 
-A ring is placed by the model of hits (`_locate`) and judged by `_evidence`; no claim rests on the model. Of
-the error probability delta of the whole audit a ring spends
+Of the error probability delta of the whole audit each set spends its own part, pass or fail, before its first
+answer:
 
-    EARLY  on E, after each answer: the ring passes as soon as E >= 1 / (.3 delta);
-    FINAL  on the exact bound, once, when all n2 answers that are left have been given;
-    HALF   on the same bound for the first half of the ring: its draws are random, too, given their number.
+    the changes of the rule           delta / 4
+    labels that the rule held back    delta / 8, if people are asked about them
+    each ring                         .6 of what is left by then
 
-For three classes and more E spends .8 delta, the half its own E with .2 delta. Only a pass lets another ring
-be chosen, so the first ring that would do harm passes with probability at most delta, and if it fails all
-ends.
+so that all of them together spend less than delta, whatever happens (`_evidence`). What is not asked about at
+random spends nothing. A ring spends `WHOLE` of its part on itself, after each answer; and `HALF` on its first
+half, at the end, if it has not passed: the draws in it are random, too, given their number. At most two rings
+may fail.
 
-Whether a pass does harm depends on the draws: it is about the rows that are unseen then, so a ring may be one
-that "would do harm" after some draws and not after others. A ring that could have passed harmfully may thus
-pass harmlessly, and the next one has its own delta: what is proved for several rings is the sum over them,
-each weighed with the probability that it is reached. In simulations the whole stays far below one delta.
+People stop being asked about a set (`gives_up`) if a pass is impossible, or improbable by what the model and
+the answers say; about the changes of the rule also if answers speak against them.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from subsvms.audit import _evidence as evidence
+from subsvms.audit._exact import find_needed
 
-EARLY, FINAL, HALF = 0.3, 0.5, 0.2
-EARLY_SEVERAL = 0.8
-SMALLEST, GROWTH = 8, 1.3  # sizes of rings that are compared
-FEWEST_CONFIRMING = 5  # fewer cannot confirm anything
+FIRST_SHARES = {"changes": 1 / 4, "held_back": 1 / 8}  # of delta
+RING_SHARE = 0.6  # of the delta that is left
+WHOLE, HALF = 0.8, 0.2
 QUANTILES, FIXED = (0.1, 0.3, 0.5, 0.7, 0.9), (0.65, 0.85)  # shares of hits to bet on: by the model, or not
 WEIGHTS = np.array([0.16] * len(QUANTILES) + [0.1] * len(FIXED))
 LEAST_SHARE, MOST_SHARE = 0.52, 0.98
+SMALL = 6  # rows: sets that are no larger are asked about in full
+FEWEST_GIVING_UP = 6  # answers
+AGAINST = -3  # hits minus misses among the changes of the rule
+KEEP = 0.4  # of that, for each answer: enough to keep them without a claim; with two classes, .7 hits
+ENOUGH = 10  # answers that tell this
+HOPELESS = -1.3  # standard deviations between the hits that are expected and those that are needed
+BELIEF = 4  # answers that the belief of the model counts for
 
 Verdict = Literal["open", "all", "half", "none"]
 
@@ -40,28 +46,25 @@ Verdict = Literal["open", "all", "half", "none"]
 class Ring:
     """A set of rows, and the order in which some are asked about; all fixed before the first answer."""
 
-    rows: np.ndarray  # (N,): row numbers, the most probable hits first
-    draws: np.ndarray  # (n2,): positions in `rows`, drawn at random without replacement
-    shares: np.ndarray  # (7,): shares of hits to bet on
-    several: bool  # whether there are more than two classes
-    delta: float
+    rows: np.ndarray  # (N,): row numbers; of a ring, the most probable hits first
+    draws: np.ndarray  # (n_most,): positions in `rows`, drawn at random without replacement
+    level: float  # the part of delta that it spends
+    shares: np.ndarray | None = None  # (7,) or (4,): shares of hits to bet on; None for two classes
+    belief: float | None = None  # share of hits by the model; None for the sets that are asked about first
+    threshold: float = 0.5  # what share of the unseen suggestions must be right
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
-    def alternatives(self) -> np.ndarray:
-        """The W_j."""
-        return np.round(self.shares * len(self.rows)).astype(int)
+    def whole_level(self) -> float:
+        """What the whole set may spend; the rest is for its half."""
+        return self.level if self.belief is None else WHOLE * self.level
 
     @property
-    def log_limit(self) -> float:
-        """The log E at which the ring passes."""
-        return -float(np.log((EARLY_SEVERAL if self.several else EARLY) * self.delta))
-
-    def log_evidence(self, scores: np.ndarray) -> float:
-        """Return log E after these answers: 1, 0 or -1 each, in the order of the draws."""
-        return weigh(len(self), scores, self)
+    def needed(self) -> np.ndarray:
+        """The hits with which it passes after 0, 1, 2, ... answers, for two classes."""
+        return find_needed(len(self), len(self.draws), self.whole_level, self.threshold)
 
 
 def draw_positions(n_rows: int, n_draws: int, rng: np.random.Generator) -> np.ndarray:
@@ -69,83 +72,108 @@ def draw_positions(n_rows: int, n_draws: int, rng: np.random.Generator) -> np.nd
     return rng.permutation(n_rows)[:n_draws]
 
 
-def weigh(N: int, scores: np.ndarray, ring: Ring) -> float:
-    """Return log E of a ring, or of its first half, of N rows."""
-    if ring.several:
-        return evidence.log_evidence_several(N, scores, 2.0 * ring.shares - 1.0, WEIGHTS)
-    n, h = len(scores), int(np.sum(scores == 1))
-    return float(evidence.log_evidence(N, n, h, np.round(ring.shares * N).astype(int), WEIGHTS))
-
-
 def judge_ring(ring: Ring, scores: np.ndarray) -> Verdict:
-    """Return which unseen rows of a ring may change: none yet, all, those of its first half, or none."""
-    if ring.log_evidence(scores) >= ring.log_limit:
+    """Return which unseen rows may change: none yet, all, those of the first half, or none.
+
+    Scores are 1, 0 or -1 for each answer (`_evidence`), in the order of the draws.
+    """
+    if SMALL < len(ring) > len(scores) and passes(ring, scores):
         return "all"
-    if len(scores) < len(ring.draws):
-        return "open"
-    return judge_finally(ring, scores)
+    if len(scores) == len(ring.draws):
+        return "half" if ring.belief is not None and half_passes(ring, scores) else "none"
+    return "none" if gives_up(ring, scores) else "open"
 
 
-def judge_finally(ring: Ring, scores: np.ndarray) -> Verdict:
-    N, half = len(ring), len(ring) // 2
-    inside = scores[ring.draws < half]
-    if ring.several:
-        return "half" if weigh(half, inside, ring) >= -np.log(HALF * ring.delta) else "none"
-    if evidence.exceeds_half(N, len(scores), np.sum(scores == 1), FINAL * ring.delta):
-        return "all"
-    if len(inside) and evidence.exceeds_half(half, len(inside), np.sum(inside == 1), HALF * ring.delta):
-        return "half"
-    return "none"
+def passes(ring: Ring, scores: np.ndarray) -> bool:
+    if ring.shares is None:
+        return bool(count_hits(scores) >= ring.needed[len(scores)])
+    return log_evidence_several(ring, len(ring), scores) >= -math.log(ring.whole_level)
 
 
-def bound_wrong(ring: Ring, scores: np.ndarray, verdict: Verdict, delta: float) -> int:
-    """Return how many of the labels that were changed unseen are wrong at most, for two classes."""
-    N, n, h = len(ring), len(scores), int(np.sum(scores == 1))
-    if verdict == "half":
-        scores, N = scores[ring.draws[:n] < N // 2], N // 2
-        n, h = len(scores), int(np.sum(scores == 1))
-        fewest = evidence.find_fewest(N, n, h, HALF * delta)
+def log_evidence_several(ring: Ring, N: int, scores: np.ndarray) -> float:
+    """Return log E of a set, or of its first half, of N rows."""
+    assert ring.shares is not None
+    weights = WEIGHTS if len(ring.shares) == len(WEIGHTS) else np.full(len(ring.shares), 1 / len(ring.shares))
+    return evidence.log_evidence_several(N, scores, 2.0 * ring.shares - 1.0, weights)
+
+
+def half_passes(ring: Ring, scores: np.ndarray) -> bool:
+    N, inside = len(ring) // 2, scores[ring.draws[: len(scores)] < len(ring) // 2]
+    level = HALF * ring.level
+    if not 0 < len(inside) < N:
+        return False
+    if ring.shares is None:
+        return count_hits(inside) >= evidence.count_enough(N, len(inside), level, ring.threshold)
+    return log_evidence_several(ring, N, inside) >= -math.log(level)
+
+
+def gives_up(ring: Ring, scores: np.ndarray) -> bool:
+    """Return whether further answers about a set are not worth their time: this only prevents passes."""
+    n, left = len(scores), len(ring.draws) - len(scores)
+    if len(ring) <= SMALL:
+        return False
+    if ring.belief is None and np.sum(scores) <= AGAINST:
+        return True
+    if n < FEWEST_GIVING_UP:
+        return False
+    if ring.belief is None and n < ENOUGH and np.sum(scores) + ENOUGH - n >= KEEP * ENOUGH:
+        return False
+    if ring.belief is None:
+        best = np.concatenate([scores, np.ones(left, dtype=int)])
+        return not any(passes(ring, best[:k]) for k in range(n + 1, min(n + left, len(ring) - 1) + 1))
+    n_most, h = len(ring.draws), count_hits(scores)
+    if ring.shares is None:
+        needed = evidence.count_enough(len(ring), n_most, ring.level / 2.0, ring.threshold)
     else:
-        fewest = evidence.find_fewest(N, n, h, (1.0 - HALF) * delta, list_passes(ring, n))
-    return N - n - (fewest - h)
+        needed = math.ceil((ring.threshold + 0.12) * n_most)
+    q = (h + BELIEF * ring.belief) / (n + BELIEF)
+    return h + left * q - needed + 0.5 < HOPELESS * math.sqrt(max(left * q * (1.0 - q), 0.25))
 
 
-def list_passes(ring: Ring, n: int) -> np.ndarray:
-    """Return after how many answers (row), up to n, and with how many hits (column) a ring passes early."""
-    answers, hits = np.indices((n + 1, n + 1))
-    hits = np.minimum(hits, answers)  # more are impossible
-    log_e = evidence.log_evidence(len(ring), answers, hits, ring.alternatives, WEIGHTS)
-    return log_e >= ring.log_limit
+def count_hits(scores: np.ndarray) -> int:
+    return int(np.sum(scores == 1))
 
 
-# Where the ring lies
+def measure_evidence(ring: Ring, scores: np.ndarray) -> float:
+    """Return how near to a pass a set is, from 0 to 1, for people to see: by the hits that are missing."""
+    if ring.shares is not None:
+        if len(scores) == 0:
+            return 0.0
+        log_e = log_evidence_several(ring, len(ring), scores)
+        return float(np.clip(-log_e / math.log(ring.whole_level), 0.0, 1.0))
+    missing, all_missing = (_count_missing(ring.needed, part) for part in (scores, scores[:0]))
+    return max(1.0 - missing / all_missing, 0.0) if missing < all_missing else 0.0
 
 
-def list_sizes(n_rows: int) -> np.ndarray:
-    """Return the sizes of rings to compare: 8, 10, 13, ... up to the number of rows."""
-    steps = max(int(np.log(max(n_rows, 1) / SMALLEST) / np.log(GROWTH)) + 2, 0)
-    sizes = (SMALLEST * GROWTH ** np.arange(steps)).astype(int)
-    return sizes[sizes <= n_rows]
+def _count_missing(needed, scores):
+    """Return how many hits in a row would be enough."""
+    after = needed[len(scores) :] - count_hits(scores) - np.arange(len(needed) - len(scores))
+    enough = np.flatnonzero(after <= 0)
+    return float(enough[0]) if len(enough) else math.inf
 
 
-def chance_to_pass(N: int, shares: np.ndarray, n2: int, delta: float) -> np.ndarray:
-    """Return the probability that n2 answers pass the final bound, if this share of the ring are hits."""
-    h = np.arange(n2 + 1)
-    enough = evidence.exceeds_half(N, n2, h, FINAL * delta)
-    if not enough.any():
-        return np.zeros(len(shares))
-    return hypergeom.sf(np.argmax(enough) - 1, N, np.round(shares * N).astype(int), n2)
+def find_passed(ring: Ring, verdict: Verdict) -> np.ndarray:
+    """Return the rows of a set, or of its half, that passed; those with an answer among them."""
+    if verdict == "half":
+        return ring.rows[: len(ring) // 2]
+    return ring.rows if verdict == "all" else ring.rows[:0]
 
 
-def choose_size(beliefs: np.ndarray, sizes: np.ndarray, n2: int, delta: float) -> int | None:
-    """Return which size to check: that with the largest expected gain, by beliefs (n_draws, n_sizes)."""
-    gains = np.zeros(len(sizes))
-    for i, N in enumerate(sizes):
-        if N > n2:
-            power = chance_to_pass(int(N), beliefs[:, i], n2, delta)
-            gains[i] = np.mean(power * (N - n2) * (2.0 * beliefs[:, i] - 1.0))
-    best = int(np.argmax(gains.round(9))) if len(gains) else 0
-    return best if len(gains) and gains[best].round(9) > 0 else None
+def bound_wrong(ring: Ring, scores: np.ndarray, verdict: Verdict) -> int | None:
+    """Return how many of the labels that were changed unseen are wrong at most; None for several classes.
+
+    Whole and half spend what they spend on their pass: bounds of all sets hold together with 1 - delta.
+    """
+    if ring.shares is not None:
+        return None
+    N, n, level, needed = len(ring), len(scores), ring.whole_level, None
+    if verdict == "half":
+        scores = scores[ring.draws[:n] < N // 2]
+        N, n, level = N // 2, len(scores), HALF * ring.level
+    else:
+        needed = ring.needed
+    h = count_hits(scores)
+    return N - n - (evidence.find_fewest(N, n, h, level, needed) - h)
 
 
 def list_shares(believed: np.ndarray) -> np.ndarray:

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from subsvms.correction._frames import name_rows
-from subsvms.correction._notes import AUDIT, ESTIMATE, ESTIMATED_BEFORE, format_done, format_verdict
+from subsvms.correction._notes import (
+    AUDIT,
+    ESTIMATE,
+    ESTIMATED_BEFORE,
+    format_confirm,
+    format_done,
+    format_verdict,
+)
 from subsvms.exceptions import format_others, format_rate, is_share_open
 
 ROWS_SHOWN, COLUMNS_SHOWN, NOTES_SHOWN = 10, 8, 5
@@ -82,6 +89,9 @@ def list_steps(correction: Any) -> list[tuple[str, str]]:
     if correction.origin is not None:
         steps.append(("report('report.html')", "writes a page to pass on"))
         steps.append(("review()", "opens a page to decide row by row"))
+    confirm = format_confirm(int(correction.flagged.sum()), int(correction.held_back.sum()))
+    if confirm and correction.audit is None:
+        steps.append(("subsvms.audit.confirm(correction)", confirm))
     if is_share_open(correction.noise.error_rate_interval, correction.noise.contradicted):
         steps += [("subsvms.audit.run_audit", AUDIT), ("subsvms.audit.estimate_error_rate", ESTIMATE)]
     return steps

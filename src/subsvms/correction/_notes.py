@@ -17,7 +17,7 @@ HALTS = {
     Halt.VERIFIED: "a person decided",
     Halt.REFUSED: "people kept such labels where they looked",
     Halt.DUPLICATE: "another row has the same features and another label, and duplicates were dropped",
-    Halt.UNAUDITED: "the audit did not confirm a change of this label",
+    Halt.UNAUDITED: "answers did not confirm a change of this label",
     Halt.OUTNUMBERED: "most rows like it have this label, and only labels of another class seem wrong",
     Halt.DISPUTED: "trees that learned from the same features find such changes less probable",
 }
@@ -31,7 +31,7 @@ KEEPERS = {  # the same, in a list of what kept how many labels; where nothing h
     Halt.UNTESTED: "changes too few to be checked",
     Halt.DUPLICATE: "an equal row with another label",
     Halt.REFUSED: "answers of people",
-    Halt.UNAUDITED: "an audit that did not confirm a change",
+    Halt.UNAUDITED: "answers that did not confirm a change",
     Halt.OUTNUMBERED: "similar rows with the same label",
     Halt.DISPUTED: "trees on the same features",
 }
@@ -64,11 +64,11 @@ UNPREDICTED = Note(
 UNCHECKED = Note(
     "unchecked",
     "Probabilities alone do not show whether the features distinguish the rows that change from those they "
-    "join, so this was not checked: look at some of these rows before you use the result.",
+    "join, so this was not checked: let some answers confirm the changes before you use the result.",
 )
 UNSURE = (
     "It is not known how many rows of {classes} are labelled wrongly, so labels that would change to it may "
-    "be right: look at some of these rows before you use the result."
+    "be right: let some answers confirm the changes before you use the result."
 )
 HARDLY_TOLD_APART = Note(
     "noisy", "The labels are so noisy that they hardly distinguish the classes: no label was changed."
@@ -82,13 +82,15 @@ HALF = "; and if more than half of the labels are wrong, whatever learns from th
 MANY = (
     "More than a tenth of a class looks wrong: {labels}. It may be something else: classes that overlap "
     "evenly look the same in every number, as do a class that rows of one kind can have or not, and an "
-    "attack. To know, look at a few of these rows, or make an audit."
+    "attack. To know, let a few answers confirm the changes, or make an audit."
 )
 TENTH = 0.1  # of the labels of a class: whoever changes more should know what else it may be
 # What people can be asked where only answers tell: the steps of terminal, report and notebook.
 AUDIT = "to check about fifty labels, and to change others with a guarantee"
 ESTIMATE = "to learn from answers about random labels how many are wrong"
-ESTIMATED_BEFORE = "This estimate is from before the audit; the claim of the audit rests on the answers."
+ESTIMATED_BEFORE = "This estimate is from before the answers; what they confirm rests on them alone."
+MOST_ASKED, SECONDS_EACH = 15, 8  # of `subsvms.audit.confirm`: questions about a set, and what one takes
+MINUTES = ("a minute", "two minutes", "three minutes", "four minutes")
 DISTRUSTED = ("contradicted", "unchecked")  # kinds of notes that say not to use a result as it is
 REVERSED = (
     "Where {where}, in {share} of the rows, labels run against {them}. Either labels were changed along the "
@@ -113,15 +115,20 @@ class Found(NamedTuple):
     n_flagged: int
     action: str
     n_changed: int = 0
-    n_unseen: int | None = None  # labels that an audit changed unseen; None without an audit
+    n_unseen: int | None = None  # labels changed unseen after answers; None before any
     explained: bool = True  # whether the columns explain the labels
     precision: float | None = None  # share of the flagged labels that are expected to be wrong, if known
+
+    @property
+    def follows_answers(self) -> bool:
+        """Whether answers changed labels, or kept all; else the action may still leave rows out."""
+        return self.n_unseen is not None and (self.action == "fix" or self.n_unseen > 0 or not self.n_flagged)
 
 
 def format_verdict(found: Found) -> str:
     labels = f"{found.n_labels:,} labels"
-    if found.n_unseen is not None:
-        return f"{found.n_changed:,} of {labels} {_was(found.n_changed)} changed after an audit."
+    if found.follows_answers:
+        return f"{found.n_changed:,} of {labels} {_was(found.n_changed)} changed after answers of people."
     if found.n_flagged == 0:
         if not found.explained:
             return "The columns do not explain the labels, so none was changed."
@@ -134,16 +141,15 @@ def format_verdict(found: Found) -> str:
 def format_done(found: Found, *, dry: bool = False) -> str:
     """Return what was done about the labels in a sentence, or would be, and how much of it may be right.
 
-    How many changes of an audit are right is what its claim says: the probabilities know nothing of answers.
+    How many changes after answers are right is what their claim says: the probabilities know nothing of them.
     """
     n, be = found.n_flagged, "would be" if dry else _was(found.n_flagged)
     none_is = "would be" if dry else "was"
-    if found.n_unseen is not None:
+    if found.follows_answers:
         if found.n_changed == 0:
-            return "None was changed: the audit confirmed no change."
-        by_people = f"{found.n_changed - found.n_unseen:,} by people"
+            return "None was changed: the answers confirmed no change."
         done = f"{found.n_changed:,} {_was(found.n_changed)} changed"
-        return f"{done}, {by_people} and {found.n_unseen:,} by the audit unseen."
+        return f"{done}, {found.n_unseen:,} of them unseen, as answers about others confirm."
     if n == 0:
         return f"None {none_is} changed." if found.n_changed == 0 else f"No other label {none_is} changed."
     flagged = f"{n:,} {'is' if n == 1 else 'are'} flagged"
@@ -159,6 +165,17 @@ def format_done(found: Found, *, dry: bool = False) -> str:
     if n == 1:
         return f"{done}; {what} is right with probability {format_percent(found.precision)}."
     return f"{done}; about {n * found.precision:,.0f} of {what}s are expected to be right."
+
+
+def format_confirm(n_flagged: int, n_held_back: int) -> str:
+    """Return what a few answers may confirm, and how long that takes; nothing if there is nothing."""
+    n = min(n_flagged, MOST_ASKED) + min(n_held_back, MOST_ASKED)
+    if n == 0:
+        return ""
+    what = "to confirm these changes" if n_flagged else "to check the labels that were held back"
+    what += ", and to check what was held back," * bool(n_flagged and n_held_back)
+    answers = "one answer" if n == 1 else f"at most {n} answers"
+    return f"{what} with {answers}, about {MINUTES[round(n * SECONDS_EACH / 60 + 0.4) - 1]}"
 
 
 def format_held_back(n_flagged: int, kept_by: Sequence[tuple[str, int]]) -> str:

@@ -108,7 +108,7 @@ class Correction(Verdicts):
         noise = self.noise
         rates = format_rates(noise.error_rate, noise.error_rate_interval, noise.contradicted)
         counted = f"{found.n_flagged} of {found.n_labels} labels flagged, {found.n_changed} changed{right}"
-        before = "" if self.audit is None else " before the audit"
+        before = "" if self.audit is None else " before the answers"
         return f"Correction({counted}, {rates}{before})"
 
     @property
@@ -117,7 +117,7 @@ class Correction(Verdicts):
         return Found(
             n_labels=int(np.sum(self.given >= 0)), n_flagged=int(flagged.sum()), action=self.settings.action,
             n_changed=int(self.changed.sum()),
-            n_unseen=None if self.audit is None else int(self._unseen.sum()),
+            n_unseen=None if self.audited is None else int(self._unseen.sum()),
             explained=self.noise.explained,
             precision=None if unknown else float(self.confidence[flagged].mean()),
         )  # fmt: skip

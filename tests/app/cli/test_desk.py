@@ -45,7 +45,7 @@ def test_answers_are_verified_labels_in_the_next_run(corrected, folder):
 
 
 def test_an_audit_in_files_from_beginning_to_end(corrected, folder, tmp_path):
-    assert said(folder, "--status") == "There is no audit yet."
+    assert said(folder, "--status") == "No question has been answered yet."
     for words in (("--status",), ("--questions", tmp_path / "q.csv")):
         assert "give the folder of an earlier run" in said(tmp_path, *words, code=2)
     for n in range(40):
@@ -59,16 +59,34 @@ def test_an_audit_in_files_from_beginning_to_end(corrected, folder, tmp_path):
         if "You checked 20 labels" in output and "(" not in output:
             break
         if n == 0:
-            assert "8 answers were entered. Locating wrong labels: " in output
+            assert "15 answers were entered. Locating wrong labels: " in output
     assert said(folder, "--status").startswith("You checked 20 labels, drawn partly at random; ")
     assert {answer.who for answer in AuditDesk(folder).log} == {"Ann"}
     assert said(folder, "--questions", tmp_path / "more.csv", code=2) == (
         "subsvms: There is nothing to ask: all questions are answered."
     )
     final = " ".join(call("apply", folder).output.split())
-    assert "20 were answered in the audit" in final and "You checked 20 labels" in final
+    work = AuditDesk(folder).work
+    n = 20 + len(work.early)  # of a set that was decided before its file was
+    assert f"{n} were answered in the audit" in final and "You checked 20 labels" in final
     labels = [row["default"] for row in read(folder / "final.csv")]
-    assert [label or None for label in labels] == AuditDesk(folder).work.audit.labels.tolist()
+    wanted = dict(enumerate(work.audit.labels.tolist())) | work.labels
+    assert [label or None for label in labels] == list(wanted.values())
+
+
+def test_a_confirmation_in_a_file(corrected, folder, tmp_path):
+    path = tmp_path / "q.csv"
+    ask = ("confirm", folder, "--questions", path)
+    assert f"enter it with: subsvms confirm {folder} --import {path}" in " ".join(call(*ask).output.split())
+    fill_in(path, person_of(corrected.clean))
+    output = " ".join(call("confirm", folder, "--import", path).output.split())
+    assert output.startswith("15 answers were entered. Confirmed: most of the ")
+    write = f"To write the table with these labels: subsvms apply {folder} --undecided suggestion"
+    assert output.endswith(write.removesuffix(" --undecided suggestion"))
+    assert " ".join(call("confirm", folder, "--status").output.split()) in output
+    assert said(folder, "--status") in output
+    call("audit", folder, "--answers", 20, "--questions", tmp_path / "more.csv")
+    assert "begins with these questions" in call("confirm", folder, code=2).output
 
 
 def test_an_estimate_in_a_file(corrected, folder, tmp_path):
@@ -81,7 +99,7 @@ def test_an_estimate_in_a_file(corrected, folder, tmp_path):
 
 
 ONE = "Give only one of --questions, --import and --status."
-OTHER = "--estimate asks about other rows than an audit: leave out --answers and --repeat."
+OTHER = "--estimate asks about other rows than an audit: leave out --answers, --repeat, --for-model."
 
 
 @pytest.mark.parametrize("words, sentence", [
@@ -103,7 +121,7 @@ def test_the_level_is_chosen_when_it_begins_also_by_its_old_name(folder, tmp_pat
     assert AuditDesk(folder).work.audit.level == 0.995
     said(folder, "--estimate", 20, "--confidence", 0.9, "--questions", tmp_path / "e.csv")
     assert EstimateDesk(folder).work.begun.confidence == 0.9
-    assert "confidence (0.995, not 0.9)" in said(
+    assert "was begun with --level 0.995: leave the option out" in said(
         folder, "--confidence", 0.9, "--questions", tmp_path / "r.csv", code=2
     )
 
@@ -117,9 +135,10 @@ def test_the_page_is_served_and_ctrl_c_keeps_the_answers(corrected, folder):
         first, second = process.stdout.readline(), process.stdout.readline()
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
-    assert first.startswith("Questions about 50 labels of loans.csv, at http://127.0.0.1:")
+    assert first.startswith("Questions about 50 labels of loans.csv, at most 90, at http://127.0.0.1:")
     assert second == (
         "Anyone on this machine with this address can answer. Press Ctrl-C to stop; answers are kept.\n"
     )
-    words = "Locating wrong labels: 3 of 20 (3 of 50 labels; some are asked again, 3 answers so far).\n"
+    n = desk.work.audit.progress.n_rows
+    words = f"Checking {n} changes of the run: 3 of at most 15 (3 of 50 labels, 3 of at most 90 questions).\n"
     assert process.returncode == 0 and rest == words

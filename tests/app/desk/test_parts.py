@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from answered_audits import answer_all
 from large_tables import make_columns, write_files
 from loans import call, refuse
 from nasty_texts import assert_refused
@@ -18,7 +20,7 @@ from pyarrow import parquet
 
 from subsvms.app.desk import rows as desk_rows
 from subsvms.app.desk.apply import apply_labels
-from subsvms.app.desk.audit import AuditDesk
+from subsvms.app.desk.audit import AuditDesk, ConfirmDesk
 from subsvms.app.desk.exchange import export_issues, import_decisions, write_questions
 from subsvms.app.desk.opened import Desk
 from subsvms.app.desk.review import Filter, ReviewDesk
@@ -252,10 +254,11 @@ def write_score_parts(place):
     (folder / "run.json").write_text(json.dumps(record))
 
 
-def test_an_audit_in_parts_is_that_in_memory(place, tmp_path):
+@pytest.mark.parametrize("open_desk", [partial(AuditDesk, n_answers=60), ConfirmDesk])
+def test_an_audit_in_parts_is_that_in_memory(place, tmp_path, open_desk):
     write_score_parts(place)
     clean = parquet.read_table(place / "big", columns=["true"], partitioning=None)["true"].to_pylist()
-    desks = [AuditDesk(place / name, n_answers=60) for name in ("memory", "local")]
+    desks = [open_desk(place / name) for name in ("memory", "local")]
     for desk in desks:
         write_questions(desk, tmp_path / f"{desk.folder.name}.csv")
     assert (tmp_path / "local.csv").read_bytes() == (tmp_path / "memory.csv").read_bytes()
@@ -268,6 +271,15 @@ def test_an_audit_in_parts_is_that_in_memory(place, tmp_path):
     done.append(apply_labels(desks[0].folder, output=tmp_path / "memory.parquet"))
     assert done[0].words == done[1].words and len(done[0].labels.unseen) > 0
     assert read_table(tmp_path / "local") == read_table(tmp_path / "memory.parquet")
+
+
+def test_what_a_run_in_parts_wrote_is_confirmed(place):
+    desk = ConfirmDesk(place / "local")
+    clean = parquet.read_table(place / "big", columns=["true"], partitioning=None)["true"].to_pylist()
+    answer_all(desk, clean.__getitem__)
+    done = apply_labels(place / "local")
+    assert desk.progress()["claim"] in str(done) and "Confirmed: " in str(done)
+    assert len(done.labels.unseen) == len(desk.work.changed) > 100
 
 
 def test_without_scores_or_with_others_there_is_no_audit(place):

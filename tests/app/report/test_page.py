@@ -286,7 +286,10 @@ def test_certificates_are_explained_with_a_number_of_their_chart(charts, most, w
 def test_the_verdict_is_said_as_far_as_it_is_known():
     known = {"flagged": 2, "labelled": 5, "action": "fix"}
     assert say_verdict(known) == "2 of 5 labels look wrong and were corrected."
-    assert say_verdict(known | {"audited": 1, "changed": 3}) == "3 of 5 labels were changed after an audit."
+    assert (
+        say_verdict(known | {"audited": 1, "changed": 3})
+        == "3 of 5 labels were changed after answers of people."
+    )
     assert say_verdict(known | {"flagged": None}) == say_verdict(known | {"action": "burn"}) == ""
 
 

@@ -34,6 +34,8 @@ def test_the_ranking_of_a_file_is_that_of_the_correction(tmp_path, seed):
     assert scores.rank().digest == wanted.digest
     np.testing.assert_array_equal(scores.quality, run.correction.label_quality)  # not rounded
     np.testing.assert_array_equal(scores.changed, run.correction.changed)
+    np.testing.assert_array_equal(scores.flagged, wanted.flagged)
+    np.testing.assert_array_equal(scores.held_back, wanted.held_back)
     assert np.flatnonzero(scores.decided).tolist() == [0, 3, 19]
     left = scores.rank(wanted.order[:5].tolist())
     np.testing.assert_array_equal(left.order, wanted.order[5:])
@@ -61,6 +63,15 @@ def test_labels_keep_their_type(tmp_path, labels):
 def test_the_record_knows_the_file_and_the_terminal_names_it(folder, finished):
     assert read_record(folder).files["scores.parquet"] == digest_file(folder / "scores.parquet")
     assert "scores.parquet" in finished.output
+
+
+def test_scores_of_version_0_1_0_say_only_what_was_changed(folder, table):
+    path = folder / "scores.parquet"
+    found = parquet.read_table(path)
+    parquet.write_table(found.drop_columns(["flagged", "held_back"]), path)
+    scores = read_scores(folder, table)
+    assert scores.changed.any() and not scores.held_back.any()
+    np.testing.assert_array_equal(scores.flagged, scores.changed)
 
 
 def put(table, name, values, kind=None):

@@ -198,7 +198,7 @@ def test_a_result_that_a_note_warns_of_is_not_recommended(run):
     warned = summarise(run, [], 9, label_notes=[format_contradicted(["'a'"], None)], **WRITTEN)
     assert use not in warned.told.next
     assert warned.told.next[-1] == (
-        "Do not use corrected.csv before you have looked at some of its changes: a note says why."
+        "Do not use corrected.csv before you have confirmed its changes: a note says why."
     )
 
 
@@ -211,8 +211,17 @@ def test_where_nothing_is_changed_it_says_what_is_worth_a_look_and_how(table):
     assert summary.told.next[:3] == [
         "Look at the worst rows (report.html), or at all of them (issues.csv).",
         f"Worth a look: the first 50 labels in issues.csv; expected wrong: about {expected:.0f}.",
-        "To decide on the listed labels one by one: subsvms review 'my loans.subsvms'",
+        "To check the labels that were held back with at most 15 answers, about two minutes: subsvms confirm "
+        "'my loans.subsvms'",
     ]
+
+
+def test_where_labels_were_changed_a_few_answers_are_recommended(run):
+    summary = change(summarise(run, [], 9, **WRITTEN), flagged=40, held_back=4)
+    said = ", and to check what was held back, with at most 19 answers, about three minutes: subsvms confirm "
+    assert f"To confirm these changes{said}'my loans.subsvms'" in list_steps(summary)
+    for counts in ({"flagged": 0, "held_back": 0}, {"audited": 3}):
+        assert not any("subsvms confirm" in step for step in list_steps(change(summary, **counts)))
 
 
 def test_more_wrong_labels_listed_than_estimated_in_all_are_explained(run):

@@ -7,9 +7,17 @@ from typing import Annotated, Any
 import typer
 
 from subsvms.app.cli.shared import app, print_text, takes
-from subsvms.app.options import ApplyOptions, AuditOptions, ExportOptions, PageOptions, list_options
+from subsvms.app.options import (
+    ApplyOptions,
+    AuditOptions,
+    ExportOptions,
+    PageOptions,
+    list_options,
+    write_command,
+)
 from subsvms.exceptions import InputError, Sentence
 
+CONFIRM_OPTIONS = "seed level questions import_from who status force port browser".split()
 Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]
 
 
@@ -51,6 +59,17 @@ def export(folder: Folder, **given: Any) -> None:
         print_text(export_issues(folder, str(asked.to), output=asked.output, force=asked.force))
 
 
+@app.command(epilog="Example: subsvms confirm loans.subsvms")
+@takes(*list_options(AuditOptions, *CONFIRM_OPTIONS))
+def confirm(folder: Folder, **given: Any) -> None:
+    """Ask about some of the labels that the run changed or held back, to know whether the changes are right.
+
+    At most 15 questions about either. Answers are stored in the folder, and stand. Press Ctrl-C to stop, and
+    give the same command to go on. Then subsvms apply writes the table. An audit goes on from these answers.
+    """
+    ask(folder, AuditOptions(**given), "ConfirmDesk", "Questions about what was changed in {title}")
+
+
 @app.command(epilog="Example: subsvms audit loans.subsvms --answers 50")
 @takes(*list_options(AuditOptions))
 def audit(folder: Folder, **given: Any) -> None:
@@ -60,31 +79,41 @@ def audit(folder: Folder, **given: Any) -> None:
     same command to go on. Then subsvms apply writes the table.
     """
     asked = AuditOptions(**given)
+    others = (asked.answers, asked.repeat, asked.for_model)
+    if asked.estimate is not None and any(one is not None for one in others):
+        words = "{estimate} asks about other rows than an audit: leave out {answers}, {repeat}, {for_model}."
+        raise InputError(Sentence(words))
+    n_answers = asked.answers or asked.estimate
+    how: Any = {"n_answers": n_answers, "repeat": asked.repeat, "for_model": asked.for_model}
+    desk = "AuditDesk" if asked.estimate is None else "EstimateDesk"
+    ask(folder, asked, desk, "Questions about {n_answers:,} labels of {title}", **how)
+
+
+def ask(folder: Path, asked: AuditOptions, name: str, first: str, **how: Any) -> None:
+    """Open the page of a desk with questions, or write or read a file, as the options say."""
     if sum((asked.questions is not None, asked.import_from is not None, asked.status)) > 1:
         raise InputError(Sentence("Give only one of {questions}, {import_from} and {status}."))
-    if asked.estimate is not None and (asked.answers is not None or asked.repeat is not None):
-        words = "{estimate} asks about other rows than an audit: leave out {answers} and {repeat}."
-        raise InputError(Sentence(words))
     if asked.status:
         print_status(folder)
         return
-    from subsvms.app.desk.audit import AuditDesk, EstimateDesk, list_begun
+    from subsvms.app.desk import audit as desks
     from subsvms.app.desk.exchange import import_answers, write_questions
 
-    open_desk = AuditDesk if asked.estimate is None else EstimateDesk
+    open_desk = getattr(desks, name)
     # answers to questions that nobody wrote cannot be right
-    create = asked.import_from is None or open_desk.kind.part in list_begun(folder)
-    how: Any = {"n_answers": asked.answers or asked.estimate, "repeat": asked.repeat, "seed": asked.seed}
-    with closing(open_desk(folder, confidence=asked.level, create=create, **how)) as desk:
+    create = asked.import_from is None or open_desk.kind.part in desks.count_answers(folder)
+    how |= {"seed": asked.seed, "confidence": asked.level, "create": create}
+    with closing(open_desk(folder, **how)) as desk:
         if asked.questions is not None:
             print_text(write_questions(desk, asked.questions, force=asked.force))
         elif asked.import_from is not None:
             print_text(import_answers(desk, asked.import_from, who=asked.who))
-            print_progress(desk.progress())
+            print_progress(desk)
         else:
-            first = f"Questions about {desk.progress()['n_answers']:,} labels of {desk.title}"
-            open_page(desk, first, "answer", "answers", asked.port, asked.browser)
-            print_progress(desk.progress())
+            said = first.format(title=desk.title, n_answers=desk.page_words["n_answers"])
+            said += f", at most {desk.page_words['most_questions']:,}"
+            open_page(desk, said, "answer", "answers", asked.port, asked.browser)
+            print_progress(desk)
 
 
 def open_page(desk: Any, first: str, verb: str, what: str, port: int, browser: bool) -> None:
@@ -103,21 +132,27 @@ def open_page(desk: Any, first: str, verb: str, what: str, port: int, browser: b
 
 
 def print_status(folder: Path) -> None:
-    """Print where the audit and the estimate of a folder stand."""
-    from subsvms.app.desk.audit import AuditDesk, EstimateDesk, list_begun
+    """Print where the questions about a run stand that somebody has answered."""
+    from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk, count_answers
 
-    begun = list_begun(folder)
-    if not begun:
-        print_text("There is no audit yet.")
-    for open_desk in (AuditDesk, EstimateDesk):
-        if open_desk.kind.part in begun:
+    answered = {part for part, n_answers in count_answers(folder).items() if n_answers}
+    if not answered:
+        print_text("No question has been answered yet.")
+    if "audit" in answered:  # it begins with those
+        answered -= {"confirm"}
+    for open_desk in (ConfirmDesk, AuditDesk, EstimateDesk):
+        if open_desk.kind.part in answered:
             with closing(open_desk(folder, create=False)) as desk:
-                print_progress(desk.progress())
+                print_progress(desk)
 
 
-def print_progress(progress: dict[str, Any]) -> None:
-    """Print where an audit stands, and what may be said."""
+def print_progress(desk: Any) -> None:
+    """Print where questions stand, what may be said, and how to write the table."""
+    progress = desk.progress()
     if not progress["finished"]:
         print_text(f"{progress['sentence']} ({progress['total']}).")
     if progress["claim"] is not None:
         print_text(progress["claim"])
+    if progress["finished"] and desk.part != "estimate":
+        follow = {"undecided": "suggestion"} if progress["stands"] else {}
+        print_text(f"To write the table with these labels: {write_command('apply', desk.folder, **follow)}")

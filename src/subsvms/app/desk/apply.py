@@ -1,8 +1,8 @@
 """Write the table with the labels that people decided, in the format of the original.
 
 Rows that nobody decided keep their given label, or follow the suggestion where the run flagged them or filled
-a label in. If there is an audit, they follow the audit: its claim compares with the given labels, so no other
-suggestion is followed, and only missing labels may be filled in. Rows that people left out are not written.
+a label in. After answers of an audit or a confirmation, what they prove is followed in any case, and of the
+suggestions only those that stand. Rows that people left out are not written.
 """
 
 import shlex
@@ -16,9 +16,10 @@ import numpy as np
 
 from subsvms.app.desk.audit import Result
 from subsvms.app.desk.opened import Desk, open_acts
+from subsvms.app.desk.questions import Confirm
 from subsvms.app.desk.review import ReviewDesk, format_count
-from subsvms.app.names import CORRECTED, FINAL
-from subsvms.app.options import write_command
+from subsvms.app.names import AUDIT, CORRECTED, FINAL
+from subsvms.app.options import tell_flags, write_command
 from subsvms.app.quoting import show
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.outputs import get_ending, show_given
@@ -26,7 +27,7 @@ from subsvms.app.runs.parts import check_final, write_final
 from subsvms.app.runs.record import Input, read_record
 from subsvms.app.tables.files import find_output_format
 from subsvms.app.tables.table import keep_rows, write_table
-from subsvms.exceptions import TableError, join_sentences
+from subsvms.exceptions import Sentence, TableError, join_sentences
 
 UNDECIDED = ("keep", "suggestion")
 
@@ -37,7 +38,7 @@ class Labels:
 
     decided: dict[int, Any]  # by people in a review
     answered: dict[int, Any]  # by people in an audit, or for an estimate
-    unseen: dict[int, Any]  # changed by an audit without anybody having seen them
+    unseen: dict[int, Any]  # of sets that passed, without anybody having seen them
     followed: dict[int, Any]  # suggestions
     dropped: set[int]  # rows that people left out
 
@@ -45,11 +46,12 @@ class Labels:
     def find(cls, desk: ReviewDesk, result: Result, undecided: str) -> "Labels":
         """Return the labels that follow from all that people did."""
         followed = {}
-        if undecided == "suggestion":  # after an audit, only missing labels
+        if undecided == "suggestion":
             fills = desk.options.fill_missing and desk.record.found.explained
             acted = np.flatnonzero((desk.flagged & (result.turns is None)) | ((desk.given < 0) & fills))
-            followed = {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted}
+            followed = {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted} | result.standing
         dropped = {row for row, label in desk.settled.items() if label is None}
+        dropped |= result.left_out - desk.settled.keys() - result.answered.keys()
         taken, found = set(dropped), []
         for labels in (desk.settled, result.answered, result.unseen, followed):  # the first counts
             found.append({row: label for row, label in labels.items() if row not in taken})
@@ -71,6 +73,7 @@ class Applied:
     n_rows: int  # rows that are written
     n_kept: int  # issues that nobody decided, and that stay as they were given
     n_changed: int  # labels that differ from the given ones
+    room: str = "audit"  # or "confirmation": where they were answered
     remarks: tuple[str, ...] = ()  # what may be said about them, in sentences
 
     @property
@@ -86,7 +89,7 @@ class Applied:
             parts.append(f"{format_count(n_decided, 'row was', 'rows were')} decided by people")
         if n_answered:
             was = "" if parts else " was" if n_answered == 1 else " were"
-            parts.append(f"{n_answered:,}{was} answered in the audit")
+            parts.append(f"{n_answered:,}{was} answered in the {self.room}")
         if n_unseen:
             parts.append(f"{format_count(n_unseen, 'was', 'were')} changed by it unseen")
         return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
@@ -122,12 +125,13 @@ def apply_labels(
         path = _choose_output(desk, output, force=force)
         result = Result.read(desk)
         labels = Labels.find(desk, result, undecided)
-        check_labels(desk, labels, result, undecided)
+        check_labels(desk, labels, undecided)
         n_changed = write_decided(desk, path, labels, force=force)
         n_rows = desk.source.n_rows - len(labels.dropped)
         n_kept = len(desk.place.keys() - labels.known - labels.followed.keys())
         remarks = (*result.claims, *remark_on_audit(desk, labels, result))
-        done = Applied(path, labels, n_rows, n_kept, n_changed, remarks)
+        room = "confirmation" if isinstance(result.turns, Confirm) else "audit"
+        done = Applied(path, labels, n_rows, n_kept, n_changed, room, remarks)
         try:  # the report follows the table: without it, nothing was applied
             desk.add_to_report(result.describe(), _describe_final(desk, done, result.claims, undecided))
         except TableError as error:
@@ -135,20 +139,14 @@ def apply_labels(
         return done
 
 
-def check_labels(desk: ReviewDesk, labels: Labels, result: Result, undecided: str) -> None:
+def check_labels(desk: ReviewDesk, labels: Labels, undecided: str) -> None:
     """Raise an error if there is nothing to write, or a decision about a row that does not exist."""
     n_rows, folder = desk.source.n_rows, str(desk.folder)
     if not labels.known and undecided == "keep":
-        command = shlex.quote(folder)
-        if result.turns is not None:
-            raise TableError(
-                f"Nothing has been answered in the audit of {folder!r}, so nothing was written: go on with "
-                f"subsvms audit {command}, or decide with subsvms review {command}."
-            )
         raise TableError(
             "Nothing has been decided in {folder!r}, so nothing was written: decide with subsvms review "
             "{command}, or follow the suggestions with {undecided=suggestion}.",
-            folder=folder, command=command,
+            folder=folder, command=shlex.quote(folder),
         )  # fmt: skip
     for row in (*labels.followed, *labels.known):
         if not 1 <= row <= n_rows:
@@ -168,11 +166,16 @@ def remark_on_audit(desk: ReviewDesk, labels: Labels, result: Result) -> list[st
             f"That is about the labels before {format_count(later, 'decision')} about the same rows on the "
             "review page, which count more."
         )
-    undone = len(set(desk.rows[desk.flagged].tolist()) - labels.known)
+    known = labels.known | labels.followed.keys()
+    undone = len(set(desk.rows[desk.flagged].tolist()) - known - result.standing.keys())
     if undone and desk.options.action == "fix":
         changed = format_count(undone, "label that the run changed is", "labels that the run changed are")
         them = "it" if undone == 1 else "them"
-        remarks.append(f"{changed} as given here: the audit did not confirm {them}.")
+        remarks.append(f"{changed} as given here: answers did not confirm {them}.")
+    if standing := len(result.standing.keys() - known):
+        words = "{labels} not followed here, for want of proof: {undecided=suggestion} follows {them}."
+        labels_are = format_count(standing, "suggestion that stands is", "suggestions that stand are")
+        remarks.append(Sentence(words, labels=labels_are, them="it" if standing == 1 else "them"))
     return remarks
 
 
@@ -211,7 +214,7 @@ def _describe_final(desk: ReviewDesk, done: Applied, claims: list[str], undecide
         "file": done.path.name if inside else str(done.path), "title": desk.title,
         "before": CORRECTED if desk.in_parts else f"{CORRECTED}{get_ending(desk.table)}",
         "changed": done.changed, "words": done.words, "decided": bool(done.labels.known),
-        "remarks": [remark for remark in done.remarks if remark not in claims],
+        "remarks": [tell_flags(remark) for remark in done.remarks if remark not in claims],
         "review": write_command("review", folder),
         "apply": write_command("apply", folder, **options, force=True),
     }  # fmt: skip
@@ -231,9 +234,9 @@ def read_verified(path: Path, label: str) -> tuple[tuple[tuple[int, Any], ...], 
             "give the folder of a run on the same labels."
         )
     with closing(open_acts(folder)) as decisions:
-        decided, is_audited = decisions.given_labels, bool(decisions.begun)
+        decided, is_asked = decisions.given_labels, any(decisions.answers.values())
     answered = {}
-    if is_audited:
+    if is_asked or (folder / AUDIT).exists():
         with closing(Desk(folder)) as desk:
             answered = Result.read(desk).answered
     labels = answered | dict(record.options.verified) | decided

@@ -11,13 +11,13 @@ the process only: if two processes show one row, the first answer counts, and th
 import threading
 import time
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from subsvms.app.desk.opened import Desk, open_acts
-from subsvms.app.desk.questions import Sample, Turns, take
+from subsvms.app.desk.questions import Confirm, Sample, Turns, take
 from subsvms.app.features.make import LEFT_OUT
 from subsvms.app.names import SCORE_PARTS, SCORES
 from subsvms.app.options import tell_flags, write_command
@@ -27,17 +27,17 @@ from subsvms.app.runs.describe import cut, describe_audit
 from subsvms.app.runs.parquet_files import Scores, read_score_parts, read_scores
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.files import digest_file
-from subsvms.exceptions import NOTHING, TableError
+from subsvms.exceptions import NOTHING, Setting, TableError
 
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it
-DEFAULTS = {"n_answers": 50, "random_state": 0, "confidence": 0.95}
-NAMES = {"n_answers": "answers", "random_state": "seed", "repeat": "repeats", "confidence": "confidence"}
+WORDS = {"audit": "audit", "confirm": "confirmation", "estimate": "estimate"}
+NAMES = {"random_state": "seed", "confidence": "level"}  # of options on the command line
 
 
 class QuestionDesk(Desk):
     """A run's folder, and questions about its rows, which are begun or go on; see `AuditDesk`."""
 
-    room = "audit"
+    room = page = "audit"
     kind: type[Turns] | type[Sample]
 
     def __init__(
@@ -48,10 +48,11 @@ class QuestionDesk(Desk):
         seed: int | None = None,
         repeat: bool | None = None,
         confidence: float | None = None,
+        for_model: bool | None = None,
         create: bool = True,
     ):
         super().__init__(folder, create=create)
-        self.part = self.kind.part  # what the questions are for: "audit" or "estimate"
+        self.part = self.kind.part  # what the questions are for: "audit", "confirm" or "estimate"
         leak = ("leak", tell_flags(LEFT_OUT["leak"]))  # version 0.1.0 wrote the sentence alone
         lines = [line for line in self.record.found.columns if line.get("why", line["how"]) in leak]
         leaks = {name for line in lines for name, _ in line["columns"]}  # they give the label away
@@ -62,7 +63,10 @@ class QuestionDesk(Desk):
         self.seen: dict[str, float] = {}  # by person: when they last asked or answered
         self.work: Any = None  # the questions, an instance of `kind`
         self.log: list[Answer] = []  # what `work` has taken
-        options = {"n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence}
+        options = {
+            "n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence,
+            "for_model": for_model,
+        }  # fmt: skip
         try:
             self._open(create, {name: value for name, value in options.items() if value is not None})
         except BaseException:
@@ -74,36 +78,64 @@ class QuestionDesk(Desk):
         """What stays the same while the page is open."""
         return {
             "title": self.title, "label": cut(self.options.label), "classes": self.classes,
-            "folder": str(self.folder), "is_estimate": self.part == "estimate",
+            "folder": str(self.folder), "part": self.part, "is_blind": self.work.is_blind,
         }  # fmt: skip
 
     def _open(self, create: bool, wanted: dict[str, Any]) -> None:
         """Go on with what was begun, or begin."""
         folder, begun, part = str(self.folder), self.decisions.begun, self.part
+        self.refuse_old()
+        self._refuse_late()
         if part not in begun:
             if not create:
                 more = {"estimate": NOTHING} if part == "estimate" else {}
                 raise TableError(
-                    f"There is no {part} in {folder!r}: begin one with {write_command('audit', **more)}."
+                    f"There is no {WORDS[part]} in {folder!r}: begin one with "
+                    f"{write_command(self.room, **more)}."
                 )
             with self.decisions.changing() as connection:
+                self._refuse_late()
                 if part not in begun:  # else another process was first
                     answered = {answer.row for answer in self.decisions.answers.get("estimate", [])}
                     decided = answered | self.decisions.given_labels.keys()
-                    how = self.kind.draw(self.scores, decided, DEFAULTS | wanted)
+                    how: Any = self.kind.draw(self.scores, decided, wanted, self._find_first(wanted))
                     self.decisions.begin(connection, part, asdict(how))
         self._refresh()
         found = self.work.options
         self.page_words = {
-            "is_estimate": part == "estimate", "is_blind": self.work.is_blind,
-            "n_answers": found["n_answers"],
+            "room": self.room, "part": part, "is_blind": self.work.is_blind, "n_answers": found["n_answers"],
+            "most_questions": self.work.most_questions, "repeats": found.get("repeat", False),
         }  # fmt: skip
+        self._check_options(part, found, wanted)
+
+    def _refuse_late(self) -> None:
+        """Raise an error if a confirmation would ask what an audit asks, begun while its page was open."""
+        if self.part == "confirm" and "audit" in self.decisions.begun:
+            command = write_command("audit", self.folder)
+            raise TableError(
+                f"The audit of this folder begins with these questions: go on there ({command})."
+            )
+
+    def _find_first(self, wanted: dict[str, Any]) -> Any:
+        """Return the confirmation whose answers are the first ones of an audit, if there is one."""
+        if self.part != "audit" or not self.decisions.answers.get("confirm"):
+            return None
+        with self.fitting():
+            first = Confirm.begin(self.decisions.begun["confirm"], self.scores)
+        asked = {name: value for name, value in wanted.items() if name in NAMES}
+        self._check_options("confirm", first.options, asked)
+        return first
+
+    def _check_options(self, part: str, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+        """Raise an error if other options are wanted than those with which the questions were begun."""
         for name, value in wanted.items():
             if found[name] != value:
+                option = self.kind.option if name == "n_answers" else NAMES.get(name, name)
                 raise TableError(
-                    f"The {part} in {folder!r} has other {NAMES[name]} ({found[name]}, not {value}): "
-                    f"leave the option out to go on with it; {self.kind.why_one}."
-                )
+                    "The {part} in {folder!r} was begun with {option}: leave the option out to go on with "
+                    "it; {why}.", part=WORDS[part], folder=str(self.folder),
+                    option=Setting(option, found[name]), why=self.kind.why_one,
+                )  # fmt: skip
 
     def question(self, who: str) -> dict[str, Any] | None:
         """Return what to ask a person now."""
@@ -169,6 +201,7 @@ class QuestionDesk(Desk):
         with self.lock:
             try:
                 with self.decisions.changing() as connection:
+                    self._refuse_late()
                     self._refresh()
                     for who, row, label, id in read:
                         self._check_asked(row, id)
@@ -189,6 +222,13 @@ class QuestionDesk(Desk):
                     self.add_to_report(Result.read(self).describe())
             return [self._tell(row, label) | {"progress": progress} for _, row, label, _ in read]
 
+    @property
+    def _stored(self) -> list[Answer]:
+        """All answers in their order; an audit begins with those of the confirmation before it."""
+        answers = self.decisions.answers
+        first = answers.get("confirm", []) if self.part == "audit" else []
+        return [*first, *answers[self.part]]
+
     def _check_asked(self, row: Any, id: Any) -> None:
         """Raise an error unless a row is asked, and nobody answered since the question `id` was shown."""
         if not all(isinstance(one, int) and not isinstance(one, bool) for one in (row, id)):
@@ -197,10 +237,10 @@ class QuestionDesk(Desk):
             raise NotAsked(f"There is no question {id}: ask for the next one.")
         if any(answer.row == row for answer in self.log[id:]):
             raise NotAsked(
-                f"Row {row} was answered in the meantime, and an answer stands: go on with the next question."
+                "This was answered in the meantime, and an answer stands: go on with the next question."
             )
         if not self.work.may_take(row - 1):
-            raise NotAsked(f"Row {row} is not asked now: go on with the next question.")
+            raise NotAsked("This is not asked now: go on with the next question.")
 
     def _tell(self, row: int, label: Any) -> dict[str, Any]:
         given, suggested = self.scores.given[row - 1], self.scores.suggested[row - 1]
@@ -219,23 +259,30 @@ class QuestionDesk(Desk):
 
     def _refresh(self) -> None:
         """Enter the answers that were read since."""
-        answers, work, log = self.decisions.answers[self.part], self.work, self.log
+        answers, work, log = self._stored, self.work, self.log
         self.work, self.log = None, []  # until all are entered
         with self.fitting():
             if work is None:
                 work, log = self.kind.begin(self.decisions.begun[self.part], self.scores), []
             take(work, answers[len(log) :])
-        self.work, self.log = work, list(answers)
+        self.work, self.log = work, answers
 
 
 class AuditDesk(QuestionDesk):
-    """The audit of a run's folder: 50 answers, asked again if they overturn a label, seed 0 and level .95.
+    """The audit of a run's folder: 50 answers, some asked again, seed 0 and level .95.
 
     An audit that was begun has its own values of these: others are refused. With `create` one is begun if
     there is none; without, nothing is stored.
     """
 
     kind = Turns
+
+
+class ConfirmDesk(QuestionDesk):
+    """The first questions of an audit alone: about what the run changed or held back."""
+
+    room = "confirm"
+    kind = Confirm
 
 
 class EstimateDesk(QuestionDesk):
@@ -246,25 +293,29 @@ class EstimateDesk(QuestionDesk):
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What people answered about a run's folder, and what follows."""
+    """What people answered about a run's folder, and what follows: nothing before the first answer."""
 
-    turns: Turns | None  # the audit
+    turns: Turns | None  # the audit, or the confirmation if there is no audit
     sample: Sample | None  # the rows of the estimate
     answers: list[Answer]  # all of them
+    action: str  # of the run, which a confirmation leaves as it is
 
     @classmethod
     def read(cls, desk: Desk) -> "Result":
         """Return what was found about a run that is open."""
+        desk.refuse_old()
         begun, answers = desk.decisions.begun, desk.decisions.answers
         works: dict[str, Any] = {}
-        scores = read_own_scores(desk) if begun else None
+        scores = read_own_scores(desk) if any(answers.values()) else None
         with desk.fitting():
-            for kind in (Turns, Sample):
-                if scores is not None and kind.part in begun:
+            for kind in (Confirm, Turns, Sample):
+                if scores is not None and answers.get(kind.part):
                     works[kind.part] = kind.begin(begun[kind.part], scores)
-                    take(works[kind.part], answers[kind.part])
+                    first = answers.get("confirm", []) if kind is Turns else []
+                    take(works[kind.part], [*first, *answers[kind.part]])
         said = [answer for some in answers.values() for answer in some]
-        return cls(works.get("audit"), works.get("estimate"), said)
+        turns = works.get("audit") or works.get("confirm")
+        return cls(turns, works.get("estimate"), said, desk.options.action)
 
     @property
     def answered(self) -> dict[int, Any]:
@@ -273,18 +324,40 @@ class Result:
         return {row + 1: label for work in works for row, label in work.labels.items()}
 
     @property
-    def unseen(self) -> dict[int, Any]:
-        """Labels that the audit changes without anybody having seen them, by row from 1."""
+    def passed(self) -> dict[int, Any]:
+        """Labels of sets that passed, without anybody having seen them, by row from 1."""
         if self.turns is None:
             return {}
         seen = {} if self.sample is None else self.sample.answers
         return {row + 1: label for row, label in self.turns.changed.items() if row not in seen}
 
     @property
+    def unseen(self) -> dict[int, Any]:
+        """Those of them that get this label; a confirmation applies the action of the run."""
+        return {} if self._is_confirmed and self.action != "fix" else self.passed
+
+    @property
+    def left_out(self) -> set[int]:
+        """Rows that are left out because it is confirmed that their label is wrong."""
+        return set(self.passed) if self._is_confirmed and self.action == "drop" else set()
+
+    @property
+    def standing(self) -> dict[int, Any]:
+        """Suggestions of the run that stand, but are not followed by themselves, by row from 1."""
+        if self.turns is None:
+            return {}
+        stands = {row + 1: label for row, label in self.turns.standing.items()}
+        return stands | (self.passed if self._is_confirmed and self.action in ("weight", "review") else {})
+
+    @property
+    def _is_confirmed(self):
+        return isinstance(self.turns, Confirm)
+
+    @property
     def claims(self) -> list[str]:
         """What may be said, in sentences."""
         said = [] if self.turns is None else [self.turns.said]
-        later = 0 if self.turns is None else len(self.turns.changed) - len(self.unseen)
+        later = 0 if self.turns is None else len(self.turns.changed) - len(self.passed)
         if later:
             said.append(
                 f"Of the labels changed without being seen {later} {'was' if later == 1 else 'were'} "
@@ -295,17 +368,19 @@ class Result:
         return said
 
     def describe(self) -> dict[str, Any] | None:
-        """Return what the report says about it, plain values; None if nobody was asked."""
-        if self.turns is None and self.sample is None:
+        """Return what the report says about it, plain values; None if nobody has answered."""
+        if not self.answers:
             return None
         found: dict[str, Any] = {
             "claims": self.claims, "people": len({answer.who for answer in self.answers}),
-            "last": max((answer.at for answer in self.answers), default=None), "figures": [], "rings": [],
+            "last": max(answer.at for answer in self.answers), "figures": [], "sets": [],
+            "stands": bool(self.standing),
         }  # fmt: skip
-        if self.turns is not None:
-            outcome = replace(self.turns.audit.outcome, claim=self.turns.claim)
-            found |= describe_audit(outcome, len(self.unseen))
-        return found
+        return (
+            found
+            if self.turns is None
+            else found | describe_audit(self.turns.audit.outcome, len(self.unseen))
+        )
 
 
 def read_own_scores(desk: Desk) -> Scores:
@@ -321,8 +396,8 @@ def read_own_scores(desk: Desk) -> Scores:
     return scores
 
 
-def list_begun(folder: Path) -> set[str]:
-    """Return which of "audit" and "estimate" were begun in the folder of a run."""
+def count_answers(folder: Path) -> dict[str, int]:
+    """Return which of "audit", "confirm" and "estimate" were begun in a run's folder, and their answers."""
     read_record(folder)  # an error says that this is not the folder of a run
     with closing(open_acts(folder)) as decisions:
-        return set(decisions.begun)
+        return {part: len(answers) for part, answers in decisions.answers.items()}

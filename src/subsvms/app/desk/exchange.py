@@ -170,7 +170,7 @@ def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) ->
     return (
         f"{format_count(len(rows), 'question is', 'questions are')} in {path}: fill in the column {ANSWER} "
         f"({shown}{more}, or 'cannot tell'), and enter it with: "
-        f"{write_command('audit', desk.folder, **asked, import_from=path)}"
+        f"{write_command(desk.room, desk.folder, **asked, import_from=path)}"
     )
 
 

@@ -1,6 +1,5 @@
 """The folder of a finished run, opened again: its record, its report, and rows to show people."""
 
-import shlex
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +10,8 @@ import numpy as np
 from subsvms._atomic import explaining, write_whole
 from subsvms._labels import Classes
 from subsvms.app import names
-from subsvms.app.desk.old_audit import take_over
 from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
+from subsvms.app.options import write_command
 from subsvms.app.quoting import show
 from subsvms.app.runs.answer_store import AnswerStore
 from subsvms.app.runs.record import read_record
@@ -22,13 +21,14 @@ from subsvms.app.tables.files import check_target, digest_bytes
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.exceptions import InputError, TableError
 
+OLD = 1  # format of audits that version 0.1 began
 TAKEN = "{path!r} {what}: choose another name{output:aside}."
 
 
 class Desk:
     """A run's folder, opened; with `create` there will be a file of what people did; readers need none."""
 
-    room = ""  # what is done here, and the page for it
+    room = page = ""  # the command for what is done here, and the page for it
     page_words: Mapping[str, Any] = {}  # what the page says besides its title
 
     def __init__(self, folder: str | Path, *, create: bool = False):
@@ -74,6 +74,19 @@ class Desk:
                 "restore the table that the run read."
             )
         return TableRows(self.folder, table)
+
+    def refuse_old(self) -> None:
+        """Raise an error if version 0.1 began an audit in the folder: its questions had another order."""
+        path, begun = self.folder / names.AUDIT, self.decisions.begun.get("audit")
+        state = begun.get("state") if isinstance(begun, dict) else None
+        if isinstance(state, dict) and state.get("format") == OLD:
+            path = self.decisions.file.path
+        elif not path.exists():
+            return
+        raise TableError(
+            f"{str(path)!r} holds an audit that version 0.1 began, and this version asks otherwise: apply "
+            "it with that version, or move the file away to begin again."
+        )
 
     @contextmanager
     def fitting(self) -> Iterator[None]:
@@ -145,7 +158,8 @@ class Desk:
                 )
             after: Any = page
             if audit is not None:
-                how = {} if final else {"apply": shlex.join(["subsvms", "apply", str(self.folder)])}
+                follow = {"undecided": "suggestion"} if audit["stands"] else {}
+                how = {} if final else {"apply": write_command("apply", self.folder, **follow)}
                 after = place_audit(page, audit | how)
             after = after if final is None else place_final(after, final)
             if after != page:
@@ -154,11 +168,4 @@ class Desk:
 
 def open_acts(folder: Path, *, create: bool = False, **known: Any) -> AnswerStore:
     """Open the file of what people did in the folder of a run; options as in `AnswerStore`."""
-    decisions = AnswerStore(folder / names.DECISIONS, folder / names.RECORD, create=create, **known)
-    if (folder / names.AUDIT).exists():
-        try:
-            take_over(folder / names.AUDIT, decisions, store=create)
-        except BaseException:
-            decisions.close()
-            raise
-    return decisions
+    return AnswerStore(folder / names.DECISIONS, folder / names.RECORD, create=create, **known)

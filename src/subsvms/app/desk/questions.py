@@ -1,7 +1,7 @@
-"""What people are asked in an audit, and for an estimate, and the order in which their answers count.
+"""What people are asked to confirm a run, in an audit, and for an estimate; the order in which answers count.
 
-`Audit` takes answers in its own order only. Here they may come before: they wait, and so does the second
-answer about a row whose first one waits. Rows count from 0, as in `subsvms.audit`.
+`Audit` and `Confirmation` take answers in their own order only. Here they may come before: they wait. Rows
+count from 0, as in `subsvms.audit`.
 
 What is stored is how the questions were drawn, and the answers in the order in which they came; the rest
 follows from it. So `take` is how answers are entered for the first time, and how they are read from a file,
@@ -9,71 +9,100 @@ which anybody may have changed.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from subsvms.app.runs.answer_store import Answer, BegunAudit, BegunEstimate
 from subsvms.app.runs.parquet_files import Scores
-from subsvms.audit import Audit, Claim, ErrorRate, Ranking, draw_rows, estimate_error_rate
+from subsvms.audit import Audit, Confirmation, ErrorRate, Ranking, draw_rows, estimate_error_rate
 from subsvms.exceptions import InputError, Setting, TableError
 
 ALL = 2**62  # of the upcoming rows
 AHEAD = 5  # rows of a set that several people answer at once: it may pass any time, and the rest is in vain
+CHECKED = {  # what is said of a set while it is checked, if nobody may know how many were wrong so far
+    "changes": "changes of the run", "held_back": "labels that the run held back",
+    "confirm": "labels of a set",
+}  # fmt: skip
 
 
 class Turns:
     """An audit with all answers whose turn has come, and the answers that wait for it.
 
-    Nothing is told about an answer (`is_blind`) if it may be asked again. Answers that came early, about rows
-    of a set that passed before their turn, are `needless`: no part of the claim.
+    Nothing is told about an answer (`is_blind`) if it may be asked again. Answers that came `early` count as
+    labels, and are no part of the claim until their turn comes: never if their set was decided before.
     """
 
     part, option = "audit", "answers"  # what it is for, and the option for the number of answers
     why_one = "a table has one audit, because trying several until one passes would void its claim"
+    kind: type[Audit] | type[Confirmation] = Audit
+    defaults: dict[str, Any] = {
+        "n_answers": 50, "repeat": True, "random_state": 0, "confidence": 0.95, "for_model": False,
+    }  # fmt: skip
 
-    def __init__(self, audit: Audit):
-        self.audit, self.options, self.is_blind = audit, audit.state, audit.repeat
-        self.needless: dict[int, Any] = {}
-        self.given: dict[int, list] = {}  # answers about each row, in the order in which they came
-        self.entered: dict[int, int] = {}  # how many of them the audit has
-        self._part: Any = audit.stage, len(audit.rings)
+    def __init__(self, audit: Audit | Confirmation, left_out: Iterable[int] = ()):
+        self.left_out = list(left_out)  # rows from 1 that people had decided before
+        self.audit, self.options = audit, audit.state | {"n_answers": audit.outcome.n_answers}
+        self.repeats = audit.outcome.repeat
+        self.is_blind = self.repeats or isinstance(audit, Confirmation)
+        self.most_questions = audit.most_questions
+        self.early: dict[int, Any] = {}
+        self.given: set[int] = set()  # rows that have an answer
 
     @classmethod
-    def draw(cls, scores: Scores, decided: Iterable[int], options: dict[str, Any]) -> BegunAudit:
-        """Return how an audit is begun about rows that nobody decided, as it is stored; rows from 1."""
+    def draw(
+        cls, scores: Scores, decided: Iterable[int], options: dict[str, Any], first: "Confirm | None" = None
+    ) -> BegunAudit:
+        """Return how questions about rows that nobody decided are begun, as it is stored; rows from 1.
+
+        An audit after a confirmation, `first`, begins with the same questions.
+        """
         left_out = sorted(row for row in decided if 1 <= row <= len(scores))
+        how = cls.defaults | options
+        if first is not None:
+            left_out, names = first.left_out, ("random_state", "confidence", "held_back")
+            how |= {name: first.options[name] for name in names}
+            if how["n_answers"] < first.most_questions:
+                raise TableError(
+                    "An audit begins with the questions of the confirmation, at most {n}: ask for as many "
+                    "{answers} or more.", n=first.most_questions,
+                )  # fmt: skip
         ranking = scores.rank([row - 1 for row in left_out])
-        _check_enough(ranking, options["n_answers"], cls.option)
-        how = {"repeat": True} | {name: value for name, value in options.items() if name != "confidence"}
-        return BegunAudit(Audit(ranking, level=options["confidence"], **how).state, left_out)
+        cls._check(ranking, how)
+        return BegunAudit(cls.kind(ranking, level=how.pop("confidence"), **how).state, left_out)
+
+    @classmethod
+    def _check(cls, ranking, how):
+        _check_few(ranking, how["n_answers"], cls.option)
+        if how["for_model"] and ranking.several:
+            raise TableError("{for_model} is for two classes, and there are {n}.", n=len(ranking.classes))
 
     @classmethod
     def begin(cls, how: Any, scores: Scores) -> "Turns":
-        """Return an audit that is stored, without its answers."""
+        """Return questions that are stored, without their answers."""
         begun = _read_begun(how, BegunAudit)
         left_out = [row - 1 for row in begun.left_out]
         if any(not 0 <= row < len(scores) for row in left_out):
             raise InputError("the table does not have all rows that were left out")
-        return cls(Audit.load(begun.state, scores.rank(left_out)))
+        return cls(cls.kind.load(begun.state, scores.rank(left_out)), begun.left_out)
 
     def describe(self, n_answers: int) -> dict[str, Any]:
         """Return where it stands after so many answers: plain values."""
-        audit, now = self.audit, self.audit.progress
-        said, share, n_rows = str(now), now.share, len(self.given) - len(self.needless)
-        total = f"{n_rows} of {audit.n_answers} labels"
-        if audit.repeat:
-            total += f"; some are asked again, {n_answers} answers so far"
-        if audit.repeat and now.stage == "confirm":  # hits would tell which answer overturned a label
-            said = f"Checking a set of {now.n_rows:,} labels: {now.asked} of {now.of}"
-            share = now.asked / now.of
+        now, claim = self.audit.progress, self.audit.claim
+        said, share, is_proof = str(now), now.share, now.stage in CHECKED and not self.is_blind
+        if self.is_blind and now.stage in CHECKED:
+            said = f"Checking {now.n_rows:,} {CHECKED[now.stage]}: {now.asked} of at most {now.of}"
+        n_asked, n_labels = n_answers - len(self.early), self.options["n_answers"]
+        total = f"{n_asked} of at most {self.most_questions} questions"
+        if isinstance(self.audit, Audit):
+            labels = f"{claim.n_answers} of {n_labels} labels"
+            total = f"{labels}, {total}" if self.repeats else labels
         return {
-            "stage": now.stage, "sentence": said, "asked": now.asked, "of": now.of, "share": share,
-            "is_proof": now.stage == "confirm" and not audit.repeat, "total": total,
-            "answers": n_rows, "n_answers": audit.n_answers, "finished": self.finished,
-            "claim": self.said if audit.claim.rings or self.finished else None,
+            "stage": now.stage, "sentence": said, "asked": now.asked, "of": now.of,
+            "share": share if is_proof else now.asked / max(now.of, 1),
+            "is_proof": is_proof, "total": total, "answers": n_answers, "finished": self.finished,
+            "claim": self.said if claim.rings or claim.sets or self.finished else None,
+            "stands": self.finished and len(claim.standing) > 0,
         }  # fmt: skip
 
     @property
@@ -82,105 +111,96 @@ class Turns:
         return self.audit.next_row is None
 
     def list_open(self, *, sparing: bool = False) -> list[int]:
-        """Return the rows that may be answered now, the one that the audit waits for first.
+        """Return the rows that may be answered now, the one that is waited for first.
 
-        Repeats come when they are due, or when nothing else is left to ask in this stage.
+        While wrong labels are located, there is only one, besides those that are asked again.
         """
-        if self.audit.next_row is None:
+        due = self.audit.next_row
+        if due is None:
             return []
-        upcoming = self.audit.upcoming(ALL)
-        fresh = [row for row in upcoming if row not in self.given]
-        asked = [row for row in self.given if row not in self.needless]
-        waiting = [] if fresh else [row for row in asked if not self._is_settled(row)]
-        if sparing and self.audit.stage == "confirm":
-            near = set(upcoming[:AHEAD])
-            fresh = [row for row in fresh if row in near]
-        return list(dict.fromkeys([self.audit.next_row, *fresh, *waiting]))
+        fresh = self.audit.upcoming(AHEAD if sparing else ALL)
+        return list(dict.fromkeys([due, *(row for row in fresh if row not in self.early)]))
 
     def may_take(self, row: int) -> bool:
-        """Return whether an answer about a row is taken: it is open, or was until its set passed or may pass.
+        """Return whether an answer about a row is taken: it is open, or was until its set was decided.
 
         Somebody may have been looking at it then.
         """
         drawn = any(row in ring.rows[ring.draws] for ring in self.audit.rings)
         return row in self.list_open() or (drawn and row not in self.given)
 
-    def _is_settled(self, row):
-        """Return whether the answers about a row decide it: they keep its label, or agree on it."""
-        given = self.given[row]
-        if not self.audit.repeat or len(given) > 2:
-            return True
-        if len(given) == 2:
-            return given[0] == given[1]
-        ranking = self.audit.ranking
-        return given[0] is None or ranking.number(given[0]) == ranking.given[row]
-
     def add(self, row: int, label: Any) -> None:
         """Take an answer about an open row, and enter all answers whose turn has come."""
         if label is not None:
             self.audit.ranking.number(label)  # an unknown label is refused now, not when its turn comes
-        self.given.setdefault(row, []).append(label)
-        self.entered.setdefault(row, 0)
-        passed = self.audit.rings[: -1 if self.audit.stage == "confirm" else None]
-        if self.entered[row] == 0 and any(row in ring.rows[ring.draws] for ring in passed):
-            self.needless[row] = label  # the audit does not come to it any more
-        while (due := self.audit.next_row) in self.given and self.entered[due] < len(self.given[due]):
-            self.audit.answer(due, self.given[due][self.entered[due]])
-            self.entered[due] += 1
-            part = self.audit.stage, len(self.audit.rings)
-            if part != self._part:  # a set has passed: what waited for it is not needed
-                self._part = part
-                waited = {row: given[-1] for row, given in self.given.items() if self.entered[row] == 0}
-                self.needless = waited | self.needless
+        self.given.add(row)
+        if row in (self.audit.next_row, *self.audit.upcoming(1)):
+            self.audit.answer(row, label)
+        else:
+            self.early[row] = label
+        while (due := next(iter(self.audit.upcoming(1)), None)) in self.early:
+            self.audit.answer(due, self.early.pop(due))
 
     @property
     def labels(self) -> dict[int, Any]:
         """The label of each row that a person decided, by their answers.
 
-        With repeats, one answer that is not needed any more overturns a label only if the set that passed
-        says the same; it is not asked again.
+        Where answers are asked again, an early one, which is not, overturns a label only if a set that passed
+        says the same.
         """
-        ranking = self.audit.ranking
-        classes, passed = ranking.classes.tolist(), set(self.audit.claim.changed.tolist())
-        needless = {
-            row: label
-            for row, label in self.needless.items()
-            if label is not None
-            and (self._is_settled(row) or (row in passed and ranking.number(label) == ranking.suggested[row]))
-        }
-        return needless | {row: classes[number] for row, number in self.audit.decided.items()}
+        ranking, passed = self.audit.ranking, set(self.audit.claim.changed.tolist())
+        early = {}
+        for row, label in self.early.items():
+            known = ranking.given[row], *[ranking.suggested[row]] * (row in passed)
+            if label is not None and (not self.repeats or ranking.number(label) in known):
+                early[row] = label
+        return early | self._name(self.audit.decided)
 
     @property
     def changed(self) -> dict[int, Any]:
-        """The new label of each row that is changed without being seen."""
-        ranking = self.audit.ranking
-        classes, rows = ranking.classes.tolist(), self.audit.claim.changed.tolist()
-        return {row: classes[ranking.suggested[row]] for row in rows if row not in self.needless}
+        """The suggested label of each row in a set that passed, if nobody has looked at it."""
+        return self._suggest(self.audit.claim.changed)
 
     @property
-    def claim(self) -> Claim:
-        """What may be said: the claim of the audit, in which no row counts as unseen that has an answer.
+    def standing(self) -> dict[int, Any]:
+        """The suggested label of each row whose change by the run stands without a claim."""
+        return self._suggest(self.audit.claim.standing)
 
-        It is as true as that one. The rows that have an answer were changed to the suggestion there; now they
-        get that label if a person gave it, and one that is no worse if not. Those that are left are fewer, so
-        no more of them are wrong.
-        """
-        claim, rings = self.audit.claim, []
-        unseen = np.array(list(self.changed), dtype=int)
-        for passed, ring in zip(claim.rings, self.audit.rings, strict=False):
-            n = int(np.isin(ring.rows, unseen).sum())
-            most = None if passed.at_most_wrong is None else min(passed.at_most_wrong, n)
-            rings.append(replace(passed, n_changed=n, at_most_wrong=most))
-        return replace(claim, changed=unseen, rings=tuple(rings))
+    def _suggest(self, rows):
+        suggested = self.audit.ranking.suggested
+        return self._name({row: suggested[row] for row in rows.tolist() if row not in self.early})
+
+    def _name(self, numbers):
+        classes = self.audit.ranking.classes.tolist()
+        return {row: classes[number] for row, number in numbers.items()}
 
     @property
     def said(self) -> str:
         """The claim in plain words, with the answers that are no part of it."""
-        n = len(self.needless)
+        n = len(self.early)
         if not n:
-            return str(self.claim)
-        late, are = ("answer came when its", "is") if n == 1 else ("answers came when their", "are")
-        return f"{self.claim} {n} other {late} set had passed already, and {are} in none of these numbers."
+            return str(self.audit.claim)
+        late, count = ("answer that came out of its turn counts", "is") if n == 1 else (
+            "answers that came out of their turn count", "are"
+        )  # fmt: skip
+        return f"{self.audit.claim} {n} other {late} more, and {count} in none of these numbers."
+
+
+class Confirm(Turns):
+    """At most 15 questions about what the run changed, and at most 15 about what it held back."""
+
+    part, option = "confirm", ""
+    why_one = "asking others until they agree would void its claim"
+    kind = Confirmation
+    defaults = {"random_state": 0, "confidence": 0.95}
+
+    @classmethod
+    def _check(cls, ranking, how):
+        if not (ranking.flagged | ranking.held_back).any():
+            raise TableError(
+                "The run changed no label and held none back, so there is nothing to confirm: to find wrong "
+                "labels by answers, make an audit."
+            )
 
 
 class Sample:
@@ -189,20 +209,24 @@ class Sample:
     part, option = "estimate", "estimate"
     why_one = "drawing again would void its confidence"
     is_blind = False
+    defaults: dict[str, Any] = {"n_answers": 50, "random_state": 0, "confidence": 0.95}
 
     def __init__(self, ranking: Ranking, begun: BegunEstimate):
         self.ranking, self.begun = ranking, begun
         self.rows = [row - 1 for row in begun.rows]
         self.options = vars(begun) | {"n_answers": len(self.rows)}
+        self.most_questions = len(self.rows)
         self.answers: dict[int, Any] = {}
 
     @classmethod
-    def draw(cls, scores: Scores, decided: Iterable[int], options: dict[str, Any]) -> BegunEstimate:
+    def draw(
+        cls, scores: Scores, decided: Iterable[int], options: dict[str, Any], first: None = None
+    ) -> BegunEstimate:
         """As in `Turns`, but about any rows with a label."""
-        ranking = scores.rank()
-        _check_enough(ranking, options["n_answers"], cls.option)
-        rows = draw_rows(ranking, options["n_answers"], random_state=options["random_state"])
-        return BegunEstimate([row + 1 for row in rows], options["random_state"], options["confidence"])
+        ranking, how = scores.rank(), cls.defaults | options
+        _check_few(ranking, how["n_answers"], cls.option)
+        rows = draw_rows(ranking, how["n_answers"], random_state=how["random_state"])
+        return BegunEstimate([row + 1 for row in rows], how["random_state"], how["confidence"])
 
     @classmethod
     def begin(cls, how: Any, scores: Scores) -> "Sample":
@@ -220,8 +244,8 @@ class Sample:
             "stage": "done" if finished else "estimate",
             "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
             "asked": done, "of": of, "share": done / of, "is_proof": False, "total": f"{done} of {of} labels",
-            "answers": done, "n_answers": of, "finished": finished,
-            "claim": str(self.error_rate) if finished else None,
+            "answers": done, "finished": finished,
+            "claim": str(self.error_rate) if finished else None, "stands": False,
         }  # fmt: skip
 
     @property
@@ -257,7 +281,7 @@ class Sample:
 Questions = Turns | Sample
 
 
-def _check_enough(ranking: Ranking, n_answers: int, option: str) -> None:
+def _check_few(ranking: Ranking, n_answers: int, option: str) -> None:
     if n_answers > len(ranking.order):
         raise TableError(
             "There are {n} labels to ask about, too few for {n_answers} answers: ask for fewer ({option}).",

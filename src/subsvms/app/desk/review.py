@@ -164,7 +164,7 @@ def _compute_limits(accepted: int, judged: int) -> tuple[float | None, float | N
 class ReviewDesk(Desk):
     """A run's folder, opened for review; parameters as in `Desk`."""
 
-    room = "review"
+    room = page = "review"
 
     def __init__(self, folder: str | Path, *, create: bool = True):
         super().__init__(folder, create=create)

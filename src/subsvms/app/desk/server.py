@@ -93,7 +93,7 @@ def make_app(desk: "ReviewDesk | QuestionDesk", token: str, hosts: set[str]) -> 
     pages: ReviewPages | AuditPages = ReviewPages(desk) if isinstance(desk, ReviewDesk) else AuditPages(desk)
 
     async def show_page(request: Request) -> Response:
-        template = TEMPLATES.get_template(f"{desk.room}.html")
+        template = TEMPLATES.get_template(f"{desk.page}.html")
         return HTMLResponse(template.render(title=desk.title, base=f"/{token}/", **desk.page_words))
 
     works: dict[str, Work] = {"GET meta": lambda asked: asyncio.to_thread(lambda: desk.meta), **pages.works}

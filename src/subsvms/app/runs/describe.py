@@ -19,6 +19,10 @@ ROWS_SHOWN = 50  # in full, with all they are compared with
 GROUPS_SHOWN = 50  # of one column
 COLUMNS_SHOWN = 40  # of a row
 COUNTED = ("contradicted", "flagged", "changed", "left_out", "changed_to", "filled")  # of a `Tally`, by class
+SETS = {"changes": "Changes of the run", "held_back": "Labels it held back"}
+VERDICTS = {  # what became of such a set
+    "passed": "confirmed", "kept": "kept without a claim", "back": "as given", "asked": "all were asked",
+}  # fmt: skip
 TEXT_SHOWN = 5000  # characters of a value of a row to look at: long texts are there to be read
 
 
@@ -205,23 +209,34 @@ def describe_ensemble(run: Run) -> dict[str, Any]:
 
 
 def describe_audit(outcome: Outcome, n_unseen: int) -> dict[str, Any]:
-    """Return what the report says about an audit besides its claim: plain values for `place_audit`."""
+    """Return what the report says about answers besides the claim: plain values for `place_audit`."""
     claim = outcome.claim
-    rings = [
+    pairs: list[tuple[str, Any, int, str]] = [
+        (SETS[one.name], one, one.n_unseen, VERDICTS[one.verdict]) for one in claim.sets
+    ]
+    pairs += [(f"Set {i}", one, one.n_changed, "changed") for i, one in enumerate(claim.rings, start=1)]
+    sets = [
         {
-            "rows": ring.n_rows, "checked": ring.n_checked, "hits": ring.n_hits, "changed": ring.n_changed,
-            "at_most_wrong": ring.at_most_wrong,
+            "name": name, "rows": one.n_rows, "checked": one.n_checked, "hits": one.n_hits, "unseen": unseen,
+            "verdict": verdict, "at_most_wrong": one.at_most_wrong,
         }
-        for ring in claim.rings
+        for name, one, unseen, verdict in pairs
     ]  # fmt: skip
+    most = "at most" if claim.is_confirmation else "of"
     figures = [
-        ["Labels checked", f"{claim.n_answers} of {outcome.n_answers}"],
+        ["Labels checked", f"{claim.n_answers} {most} {outcome.n_answers}"],
         ["Of them wrong", str(claim.n_overturned)], ["Changed without being seen", str(n_unseen)],
-        ["Confidence", f"{100 * claim.level:.6g}%"],
-        ["Overturned labels asked again", "yes" if outcome.repeat else "no"],
-        ["Seed", str(outcome.random_state)],
+        ["Confidence", f"{100 * claim.level:.6g}%"], ["Seed", str(outcome.random_state)],
     ]  # fmt: skip
-    return {"finished": claim.finished, "rings": rings, "figures": figures}
+    if not claim.is_confirmation:
+        figures += [
+            ["Overturned labels asked again", "yes" if outcome.repeat else "no"],
+            ["For a model", "yes" if claim.threshold > 0.5 else "no"],
+        ]
+    return {
+        "finished": claim.finished, "sets": sets, "figures": figures,
+        "is_confirmation": claim.is_confirmation,
+    }  # fmt: skip
 
 
 def list_parameters(run: Run) -> list[list[str]]:

@@ -79,9 +79,7 @@ def prepare_place(target: Path, *, force: bool, check: Check = check_place) -> P
 def _refuse_decided(folder):
     # an audit with another seed in the place of this one would void its claim
     if holds_decisions(folder / names.DECISIONS) or (folder / names.AUDIT).exists():
-        refuse(
-            folder, "holds decisions that people made, or an audit, which must not be overwritten: {other}."
-        )
+        refuse(folder, "holds decisions or answers of people, which must not be overwritten: {other}.")
 
 
 def _check_ours(folder: Path) -> Record:

@@ -335,7 +335,7 @@ def _stat(path):
 
 
 def holds_decisions(path: Path) -> bool:
-    """Return whether a file holds, or may hold if it cannot be read, acts of people or an audit."""
+    """Return whether a file holds, or may hold if it cannot be read, acts of people."""
     log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
     if is_emptied(path) or (get_size(log) and not index.exists()):
         return True
@@ -346,8 +346,6 @@ def holds_decisions(path: Path) -> bool:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)) as connection:
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
                 return False  # a review was killed when it began
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            tables = ("acts", "audits") if version == FORMAT else ("acts",)
-            return any(connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables)
+            return connection.execute("SELECT count(*) FROM acts").fetchone() != (0,)
     except (sqlite3.Error, UnicodeError):
         return True

@@ -64,7 +64,7 @@ def describe_output(
     repeat = write_command("correct", from_run=place, output=other)
     worst = "suspicious labels and reasons, worst first; rows count from 1"
     typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
-    scored = "what is thought of every label, for programs and subsvms audit"
+    scored = "what is thought of every label, for programs, subsvms confirm and subsvms audit"
     if finding.labels is None:
         corrected = f"{CORRECTED}{get_ending(finding.run.table)}"
         found = [[LISTED, worst], typed, [SCORES, scored]]
@@ -226,9 +226,9 @@ def render_page(summary: Summary, run: Run) -> str:
 def add_audit(page: str, run: Run) -> str:
     """Return the page with a section on the audit that the run's correction came from, if there was one."""
     outcome, audited = run.correction.audit, run.correction.audited
-    if outcome is None or audited is None:
+    if outcome is None:
         return page
-    told = describe_audit(outcome, int(audited.sum()))
+    told = describe_audit(outcome, 0 if audited is None else int(audited.sum()))
     return place_audit(page, {"claims": [str(outcome.claim)], **told}) or page
 
 

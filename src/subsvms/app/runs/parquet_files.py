@@ -29,6 +29,8 @@ DIGITS = 4  # of probabilities in a file; more would say nothing
 SHARES = ("label_quality", "confidence", "vote_share")  # from 0 to 1; null where there is none
 SIDES = ("supporting", "opposing")  # rows to compare with; files of single parts have none
 CARRIERS = ("flips", "carriers", "carried")  # of `Carriers`; large tables and old runs lack them
+MARKS = ("contradicted", "decided", "changed")  # of scores
+RULED = ("flagged", "held_back")  # of scores; version 0.1.0 did not write them
 Read = TypeVar("Read")
 
 
@@ -181,9 +183,12 @@ class Scores:
     confidence: np.ndarray  # (n_rows,): of the suggestion; a share is NaN if no SVM could vote
     vote_share: np.ndarray
     contradicted: np.ndarray  # (n_rows,): by the votes
-    # (n_rows,): whether people had verified the label before the run, and whether the run changed it
+    # (n_rows,): whether people had verified the label before the run, and whether the run changed it; would
+    # change it, whatever the action is; or held such a change back
     decided: np.ndarray
     changed: np.ndarray
+    flagged: np.ndarray
+    held_back: np.ndarray
 
     def __len__(self) -> int:
         return len(self.given)
@@ -191,12 +196,15 @@ class Scores:
     @classmethod
     def of(cls, correction: "Correction") -> "Scores":
         """Return the scores of a correction."""
-        rows, best = np.arange(len(correction)), correction.judgement.rival
+        rows, judgement = np.arange(len(correction)), correction.judgement
+        flagged = correction.flagged & ~correction.missing & ~correction.decided
+        best = np.where(flagged, judgement.suggested, judgement.rival)
         return cls(
             classes=correction.classes, given=correction.given, suggested=best,
-            quality=correction.label_quality, confidence=correction.judgement.posterior[rows, best],
+            quality=correction.label_quality, confidence=judgement.posterior[rows, best],
             vote_share=correction.votes.share[rows, best], contradicted=correction.contradicted,
-            decided=correction.decided, changed=correction.changed,
+            decided=correction.decided, changed=correction.changed, flagged=flagged,
+            held_back=correction.held_back,
         )  # fmt: skip
 
     def rank(self, left_out: Iterable[int] = ()) -> "Ranking":
@@ -207,7 +215,8 @@ class Scores:
         asked[list(left_out)] = False
         free = np.flatnonzero(asked)
         order = free[np.argsort(self.quality[free], kind="stable")]
-        return Ranking(self.classes, self.given, self.suggested, order, self.contradicted)
+        marks = self.contradicted, self.flagged & asked, self.held_back & asked
+        return Ranking(self.classes, self.given, self.suggested, order, *marks)
 
     def to_table(self, label_type: Any, rows: np.ndarray | None = None) -> Any:
         """Return a pyarrow.Table; `rows` are row numbers from 0, if not all rows of the table."""
@@ -221,20 +230,20 @@ class Scores:
         found = {
             "row": (np.arange(len(self)) if rows is None else rows) + 1, "label_quality": self.quality,
             "confidence": np.round(self.confidence, DIGITS), "vote_share": np.round(self.vote_share, DIGITS),
-            "contradicted": self.contradicted, "decided": self.decided, "changed": self.changed,
+            **{name: getattr(self, name) for name in (*MARKS, *RULED)},
         }  # fmt: skip
-        schema = _make_scores_schema(label_type)
+        schema = _make_scores_schema(label_type, MARKS + RULED)
         numbers = {name: pa.array(values, from_pandas=True) for name, values in found.items()}
         return pa.table(labels | numbers).select(schema.names).cast(schema)
 
 
-def _make_scores_schema(label_type):
+def _make_scores_schema(label_type, marks=MARKS):
     import pyarrow as pa
 
     fields = (
         ("row", pa.int64()), ("given_label", label_type), ("suggested_label", label_type),
         *((name, pa.float64()) for name in SHARES),
-        *((name, pa.bool_()) for name in ("contradicted", "decided", "changed")),
+        *((name, pa.bool_()) for name in marks),
     )  # fmt: skip
     unknown = ("given_label", "label_quality", "vote_share")
     return pa.schema([pa.field(name, kind, nullable=name in unknown) for name, kind in fields])
@@ -271,7 +280,7 @@ def read_scores(folder: Path, table: LabelledTable) -> Scores:
             raise ValueError("the labels are not those of the table")
         return scores
 
-    return read_stored(folder / SCORES, _make_scores_schema(get_label_type(table)), build)
+    return read_stored(folder / SCORES, _make_scores_schema(get_label_type(table)), build, _list_ruled())
 
 
 def read_score_parts(folder: Path, label_type: Any, labels: list, n_rows: int) -> Scores:
@@ -279,7 +288,8 @@ def read_score_parts(folder: Path, label_type: Any, labels: list, n_rows: int) -
     import pyarrow as pa
 
     place, schema = folder / SCORE_PARTS, _make_scores_schema(label_type)
-    parts = [read_stored(path, schema, lambda found: found) for path in sorted(place.glob("*.parquet"))]
+    paths = sorted(place.glob("*.parquet"))
+    parts = [read_stored(path, schema, lambda found: found, _list_ruled()) for path in paths]
     if not parts:
         raise _miss("folder", place, folder)
     with explaining_damage(place):
@@ -299,8 +309,15 @@ def _build_scores(found: Any, classes: Classes, n_rows: int) -> Scores:
     quality, confidence, share = (found[name].to_numpy() for name in SHARES)
     if np.any(np.isnan(quality) & (given >= 0)):
         raise ValueError("label_quality is missing in some rows")
-    flags = {name: found[name].to_numpy() for name in ("contradicted", "decided", "changed")}
-    return Scores(classes.names, given, suggested, quality, confidence, share, **flags)
+    marks = {name: found[name].to_numpy() for name in (*MARKS, *RULED) if name in found.column_names}
+    old = {"flagged": marks["changed"], "held_back": np.zeros(n_rows, dtype=bool)}
+    return Scores(classes.names, given, suggested, quality, confidence, share, **(old | marks))
+
+
+def _list_ruled():
+    import pyarrow as pa
+
+    return [pa.field(name, pa.bool_(), nullable=False) for name in RULED]
 
 
 def _number(labels, classes):

@@ -77,7 +77,7 @@ class Counted:
     dropped: int
     verified: int
     held_back: int
-    audited: int | None  # labels that an audit changed unseen; None without an audit
+    audited: int | None  # labels changed unseen after answers of people; None before any
     kept_by: list[list[Any]]  # what kept the labels that were held back, in words, and how many
 
 
@@ -306,10 +306,11 @@ def list_steps(summary: Summary) -> list[str]:
         spent = sum(seconds for _, seconds in summary.made.seconds)
         return [f"Nothing was written; finding the wrong labels took {spent:.1f} seconds."]
     (corrected, _), (listed, _) = files[:2]
-    review, audit = (write_command(name, folder) for name in ("review", "audit"))
+    review, confirm, audit = (write_command(name, folder) for name in ("review", "confirm", "audit"))
     estimate = write_command("audit", folder, estimate=50)
     weights = f"the column sample_weight of {corrected}"
-    at_hand = Handles("report.html", listed, review, corrected, summary.about.title, weights, audit, estimate)
+    given = summary.about.title
+    at_hand = Handles("report.html", listed, review, corrected, given, weights, confirm, audit, estimate)
     return format_next_steps(summary, at_hand)
 
 
@@ -322,6 +323,7 @@ class Handles(NamedTuple):
     table: str
     given: str
     weights: str
+    confirm: str
     audit: str
     estimate: str
 
@@ -339,6 +341,9 @@ def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
             which = f"the first {len(doubts)} labels" if len(doubts) > 1 else "the first label"
             wrong = f"expected wrong: about {sum(doubts):.0f}"
             steps.append(f"Worth a look: {which} in {at_hand.listed}; {wrong}.")
+        confirm = words_of.format_confirm(counted.flagged, counted.held_back)
+        if confirm and counted.audited is None:
+            steps.append(f"{confirm.capitalize()}: {at_hand.confirm}")
         steps.append(f"To decide on the listed labels one by one: {at_hand.review}")
         few = listed.expected_wrong >= max(MANY_WRONG, 2 * counted.flagged)
         unknown = is_share_open(summary.noise.error_rate_interval, summary.noise.contradicted_share)
@@ -350,9 +355,7 @@ def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
     if notes:
         steps.append("Read the notes: they say what may be wrong with the table, or with this result.")
     if changed and words_of.is_distrusted(notes):
-        steps.append(
-            f"Do not use {at_hand.table} before you have looked at some of its changes: a note says why."
-        )
+        steps.append(f"Do not use {at_hand.table} before you have confirmed its changes: a note says why.")
     elif changed:
         steps.append(f"If you agree, use {at_hand.table} in place of {at_hand.given}.")
     elif summary.about.action == "weight":

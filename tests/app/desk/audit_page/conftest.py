@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from browsers import Auditor, serving_here
 
-from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+from subsvms.app.desk.audit import AuditDesk
 
 
 @pytest.fixture
@@ -15,9 +15,8 @@ def audit(browser, folder):
     people = []
     with ExitStack() as stack:
 
-        def open_page(place=folder, *, estimate=False, **options):
-            open_desk = partial(EstimateDesk if estimate else AuditDesk, **options)
-            address = stack.enter_context(serving_here(place, open_desk))
+        def open_page(place=folder, *, open_desk=AuditDesk, **options):
+            address = stack.enter_context(serving_here(place, partial(open_desk, **options)))
             return lambda **more: people.append(Auditor(browser, address, **more)) or people[-1]
 
         yield open_page

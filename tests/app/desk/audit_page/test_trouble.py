@@ -38,7 +38,7 @@ def test_a_question_answered_in_another_tab_is_replaced_and_an_old_tab_is_refuse
     assert ann.row == first
     ann.press("1")
     second, ann.page = ann.row, old
-    ann.see("#said", f"Row {first} was answered elsewhere; this is the next question.")
+    ann.see("#said", "That question was answered elsewhere; this is the next one.")
     assert ann.row == second
     old.route("**/api/question", lambda route: route.abort())  # it does not learn what happens elsewhere
     ann.page = tab
@@ -46,9 +46,10 @@ def test_a_question_answered_in_another_tab_is_replaced_and_an_old_tab_is_refuse
     third = ann.row
     old.wait_for_selector("body:not([data-new])")
     old.keyboard.press("2")
-    words = f"Row {second} was answered in the meantime, and an answer stands: go on with the next question."
+    words = "This was answered in the meantime, and an answer stands: go on with the next question."
     old.wait_for_selector(f"#said:has-text('{words}')")
-    assert old.inner_text("#row") == f"Row {third}"
+    ann.page = old
+    assert ann.row == third
     assert stored_answers(folder) == [(row, "no", "Ann") for row in (first, second)]
     old.close()
     ann.forget("409", "ERR_FAILED")
@@ -82,7 +83,7 @@ def test_an_answer_that_was_stored_but_not_confirmed_is_not_asked_again(audit, f
     ann.settle()
     ann.page.route("**/api/answer", swallow)
     ann.page.keyboard.press("1")
-    ann.see("#said", f"Row {first} was answered elsewhere; this is the next question.")
+    ann.see("#said", "That question was answered elsewhere; this is the next one.")
     ann.page.wait_for_selector("#lost", state="hidden")
     assert ann.row != first and stored_answers(folder) == [(first, "no", "Ann")]
     ann.forget("ERR_FAILED")
@@ -101,12 +102,13 @@ def test_who_closes_the_page_lets_others_have_the_question(audit, monkeypatch):
     assert cid.row == first
 
 
-def test_a_killed_server_loses_nothing_and_the_audit_is_resumed(browser, folder):
+@pytest.mark.parametrize(("desk", "command"), [("AuditDesk", "audit"), ("ConfirmDesk", "confirm")])
+def test_a_killed_server_loses_nothing_and_the_audit_is_resumed(browser, folder, desk, command):
     port = 20_000 + os.getpid() % 10_000  # which no other test takes in between
     acknowledged = []
-    with serving(folder, port, room="audit", n_answers=20) as (address, process):
+    with serving(folder, port, room="audit", desk=desk) as (address, process):
         ann = Auditor(browser, address)
-        for _ in range(9):
+        for _ in range(5):
             acknowledged.append(ann.row)
             ann.press("1")
         waiting = ann.row
@@ -115,10 +117,10 @@ def test_a_killed_server_loses_nothing_and_the_audit_is_resumed(browser, folder)
         ann.page.keyboard.press("1")
         ann.see("#lost:not([hidden])", "The server is not responding.")
         assert ann.row == waiting
-    assert [row for row, _, _ in stored_answers(folder)] == acknowledged
-    with serving(folder, port, room="audit") as (later, _):
-        ann.see("#lost:not([hidden])", "The audit was restarted, or another one was started")
-        ann.see("#lost", "open the address that subsvms audit printed last")
+    assert [row for row, _, _ in stored_answers(folder, command)] == acknowledged
+    with serving(folder, port, room="audit", desk=desk) as (later, _):
+        ann.see("#lost:not([hidden])", f"The {command} page was restarted, or another one was started")
+        ann.see("#lost", f"open the address that subsvms {command} printed last")
         ann.context.close()
         ann = Auditor(browser, later, begin=False)
         ann.see("#begin", "Go on")

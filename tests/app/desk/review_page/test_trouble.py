@@ -145,7 +145,7 @@ def test_a_tab_of_an_earlier_server_says_so(browser, folder):
         ann = Reviewer(browser, address)
     with serving(folder, port) as (later, _):
         assert address.split("/")[2] == later.split("/")[2] and address != later
-        ann.see("#lost:not([hidden])", "The review was restarted, or another one was started")
+        ann.see("#lost:not([hidden])", "The review page was restarted, or another one was started")
         ann.see("#lost", "open the address that subsvms review printed last")
         ann.press("a")
         ann.see("#said.wrong", "Not decided: the server is not responding.")

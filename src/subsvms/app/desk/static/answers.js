@@ -1,4 +1,4 @@
-// The labels to choose from: buttons with the keys 1 to 9, or a list to search in if there are more.
+// The labels to choose from: buttons, or a list to search in if there are many; the first nine have the keys 1 to 9.
 
 import { isAsking } from "./dialogs.js";
 import { $, all, around, make, name } from "./elements.js";
@@ -16,7 +16,7 @@ let answer = () => {};
 let found = []; // labels in the list
 let active = -1; // number of the chosen one
 
-export const isList = () => classes.length > KEYS;
+const isList = () => classes.length > KEYS;
 
 /**
  * Offer labels.
@@ -26,7 +26,6 @@ export const isList = () => classes.length > KEYS;
  */
 export function offer(labels, take) {
   [classes, answer] = [labels, take];
-  for (const part of all(".few")) part.hidden = isList();
   for (const part of all(".many")) part.hidden = !isList();
   $("finder").hidden = !isList();
   $("untold").onclick = () => answer(null);
@@ -40,11 +39,19 @@ export function offer(labels, take) {
  * @param {number} place
  */
 function makeButton(label, place) {
-  const button = make(
-    "button", { type: "button", "aria-keyshortcuts": place + 1 }, name(label), make("kbd", {}, `${place + 1}`),
-  );
+  const button = make("button", { type: "button", "aria-keyshortcuts": place + 1 }, name(label), makeKey(label));
   button.onclick = () => answer(label);
   return button;
+}
+
+/**
+ * The key of a label, if it is one of the first: the same whatever is searched for.
+ *
+ * @param {string} label
+ */
+function makeKey(label) {
+  const place = classes.indexOf(label);
+  return place < KEYS ? make("kbd", {}, `${place + 1}`) : null;
 }
 
 /** Show all labels again, for the next question. */
@@ -56,8 +63,7 @@ export function reset() {
 
 /** @param {KeyboardEvent} event */
 function listenToKeys(event) {
-  if (isAsking() || !isPlain(event)) return;
-  if (around(event, "input, select, textarea")) return;
+  if (isAsking() || !isPlain(event) || around(event, "input")) return;
   const act = findAct(nameKey(event));
   if (!act) return;
   event.preventDefault();
@@ -71,7 +77,7 @@ function listenToKeys(event) {
 function findAct(key) {
   if (key === "0" || key === "c") return () => answer(null);
   if (key === "?") return openHelp;
-  if (isList()) return key === "/" ? () => $("search", HTMLInputElement).select() : null;
+  if (key === "/" && isList()) return () => $("search", HTMLInputElement).select();
   const label = /^[1-9]$/.test(key) ? classes[Number(key) - 1] : undefined;
   return label === undefined ? null : () => answer(label);
 }
@@ -82,7 +88,7 @@ function listenToSearch() {
   $("search").oninput = search;
   $("search").onkeydown = (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") move(event.key === "ArrowDown" ? 1 : -1);
-    else if (event.key === "Escape") $("search").blur();
+    else if (event.key === "Escape") leave();
     else if (event.key === "Enter" && !event.repeat && found[active] !== undefined) answer(found[active]);
     else return;
     event.preventDefault();
@@ -94,6 +100,12 @@ function listenToSearch() {
   search();
 }
 
+/** Leave the field: the keys are those of the page again, and all labels are shown. */
+function leave() {
+  reset();
+  $("question").focus({ preventScroll: true });
+}
+
 function search() {
   const text = $("search", HTMLInputElement).value.trim().toLowerCase();
   const matches = classes.filter((label) => label.toLowerCase().includes(text));
@@ -101,7 +113,7 @@ function search() {
   found = [...matches.filter(isExact), ...matches.filter((label) => !isExact(label))].slice(0, MOST);
   active = text && found.length ? 0 : -1; // nothing is chosen before something is typed
   const lines = found.map((label, place) =>
-    make("li", { role: "option", id: `label-${place}`, "data-place": place, "aria-selected": "false" }, name(label)));
+    make("li", { role: "option", id: `label-${place}`, "data-place": place, "aria-selected": "false" }, name(label), makeKey(label)));
   const left = matches.length - found.length;
   if (left) lines.push(make("li", { class: "soft more" }, `and ${count(left)} more: type to narrow the list`));
   if (!matches.length) lines.push(make("li", { class: "soft more" }, "No label has this text."));

@@ -3,7 +3,7 @@
 // The server is the only source of truth: it chooses the question, and the next one comes with the confirmation that
 // the answer is on disk. The page knows nothing about a row that would give away what the run thinks of it.
 
-import { isList, offer, reset } from "./answers.js";
+import { offer, reset } from "./answers.js";
 import { attempt, hideLost, hurry, isLost, poll, remark, say, watch } from "./connection.js";
 import { askName, isAsking, listenToDialogs, ownName } from "./dialogs.js";
 import { $, make, makeValue, name } from "./elements.js";
@@ -17,13 +17,17 @@ const LONG = 60; // characters of a value that gets a line of its own
 const BEGUN = "subsvms.audit"; // set in a tab in which somebody began
 
 /** @typedef {{ row: number, id: number, columns: string[], values: string[] }} Question */
-/** @typedef {{ sentence: string, asked: number, of: number, share: number, is_proof: boolean, total: string, finished: boolean, claim: string | null, answers: number }} Progress */
-/** @typedef {{ label: string, classes: string[], folder: string, is_estimate: boolean }} Meta */
+/** @typedef {{ sentence: string, asked: number, of: number, share: number, is_proof: boolean, total: string, finished: boolean, claim: string | null, stands: boolean, answers: number }} Progress */
+/** @typedef {{ label: string, classes: string[], folder: string, part: "audit" | "confirm" | "estimate", is_blind: boolean }} Meta */
 /** @typedef {{ question: Question | null, progress: Progress }} News */
 
-const hasKeys = window.matchMedia("(pointer: fine)"); // on a phone the focus would open its keyboard
+const ABOUT = {
+  audit: (/** @type {string} */ label) => `An audit of the labels in ${label}`,
+  confirm: (/** @type {string} */ label) => `Are the changes of ${label} right?`,
+  estimate: (/** @type {string} */ label) => `How many labels are wrong in ${label}`,
+};
 const state = {
-  meta: /** @type {Meta} */ ({ label: "", classes: [], folder: "", is_estimate: false }),
+  meta: /** @type {Meta} */ ({ label: "", classes: [], folder: "", part: "audit", is_blind: true }),
   question: /** @type {Question | null} */ (null),
   started: false,
   begun: false,
@@ -67,27 +71,27 @@ function drawProgress({ sentence, asked, of, share, is_proof: isProof, total, fi
   $("progress", HTMLProgressElement).value = finished ? 1 : isProof ? share : of ? asked / of : 0;
   const bar = isProof ? "; the bar shows how much of the proof is there" : "";
   write("total", `${total}${bar}`);
-  $("so-far").hidden = finished || !claim || state.meta.is_estimate;
+  $("so-far").hidden = finished || !claim;
   write("holds", claim ?? "");
 }
 
 /** @param {Question} question */
 function drawQuestion(question) {
   const isOther = state.question?.row !== question.row || document.body.dataset.view !== "ask";
-  const isRepeat = !isOther && state.question?.id !== question.id && state.busy; // the same row once more
   state.question = question;
   show("ask");
-  if (!isOther && !isRepeat) return;
-  write("row", `Row ${count(question.row)}`);
+  if (!isOther) return;
+  $("row").hidden = state.meta.is_blind; // the number would give a row away that is asked again
+  if (!state.meta.is_blind) write("row", `Row ${count(question.row)}`);
   $("question").replaceChildren("What should “", name(state.meta.label), "” be?");
   $("values").replaceChildren(...question.columns.map((column, i) => makePair(column, question.values[i])));
   $("main").scrollTop = 0;
   reset();
-  (isList() && hasKeys.matches ? $("search") : $("question")).focus({ preventScroll: true });
+  $("question").focus({ preventScroll: true });
   state.isNew = true;
   document.body.dataset.new = "";
   setTimeout(() => {
-    if (state.question !== question && state.question?.row !== question.row) return;
+    if (state.question?.row !== question.row) return;
     state.isNew = false;
     delete document.body.dataset.new;
   }, GLANCE);
@@ -103,10 +107,13 @@ function makePair(column, value) {
 }
 
 /** @param {Progress} progress */
-function drawEnd({ claim }) {
+function drawEnd({ claim, stands }) {
   state.question = null;
   write("claim", claim ?? "");
-  write("next", `subsvms ${state.meta.is_estimate ? "audit" : "apply"} ${inShell(state.meta.folder)}`);
+  const { part, folder } = state.meta;
+  const follow = stands ? " --undecided suggestion" : "";
+  write("next", `subsvms ${part === "estimate" ? "audit" : "apply"} ${inShell(folder)}${follow}`);
+  if (part === "confirm") write("more", `subsvms audit ${inShell(folder)}`);
   show("end");
 }
 
@@ -123,8 +130,9 @@ function drawName() {
  * @param {number} row
  */
 function formatTold({ given, suggested, label }, row) {
-  const said = `Row ${count(row)}: ${label === null ? "“cannot tell”" : quote(label)} is stored`;
-  return given === null ? `${said}.` : `${said}. Its label was ${quote(given)}; suggested was ${quote(suggested)}.`;
+  const said = `${label === null ? "“cannot tell”" : quote(label)} is stored`;
+  if (given === null) return `${said}.`;
+  return `Row ${count(row)}: ${said}. Its label was ${quote(given)}; suggested was ${quote(suggested)}.`;
 }
 
 /** @param {string | null} label */
@@ -184,7 +192,7 @@ async function loadNews() {
   const before = state.question;
   draw(news);
   if (before && state.question && before.row !== state.question.row) {
-    tell(`Row ${count(before.row)} was answered elsewhere; this is the next question.`);
+    tell("That question was answered elsewhere; this is the next one.");
   }
 }
 
@@ -213,10 +221,10 @@ async function changeName() {
 }
 
 async function start() {
-  watch(loadNews, "audit", "answered");
+  watch(loadNews, document.body.dataset.room ?? "", "answered");
   drawName();
   const [meta, news] = await Promise.all([get("meta"), get("progress")]);
-  $("about").textContent = `${meta.is_estimate ? "How many labels are wrong" : "An audit of the labels"} in ${quote(meta.label)}`;
+  $("about").textContent = ABOUT[/** @type {Meta} */ (meta).part](quote(meta.label));
   if (news.progress.answers) $("begin").textContent = "Go on";
   [state.meta, state.started] = [meta, true];
   state.begun = ownName() !== "" && sessionStorage.getItem(BEGUN) !== null;

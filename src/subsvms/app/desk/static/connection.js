@@ -28,7 +28,7 @@ export function watch(loadNews, room, act, kept = () => "") {
       `The server is not responding. Nothing can be ${act} until it does; trying again. ` +
       "If it was stopped, start it and open the address that it prints.",
     restarted:
-      `The ${room} was restarted, or another one was started; this tab belongs to the previous session. ` +
+      `The ${room} page was restarted, or another one was started; this tab belongs to the previous session. ` +
       `Everything confirmed here is saved. To continue, open the address that subsvms ${room} printed last.`,
   };
   whenSlow(() => lost || showBanner(WAITING));

@@ -1,0 +1,286 @@
+"""Questions one after another, and what follows from the answers: what audits and confirmations share.
+
+Everything follows from the ranking, the seed and the answers, in their order; so these are the state, and
+loading it asks and answers once more. The questions are written as a generator, `_ask`, which yields the rows
+that come next, and goes on when the first of them has its answer.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from subsvms._callers import renamed_attribute
+from subsvms._labels import Classes
+from subsvms._numbers import check_range, check_seed
+from subsvms.audit import _rings as rings
+from subsvms.audit._claim import CheckedSet, Claim, PassedRing, Progress
+from subsvms.audit._ranking import Ranking, as_ranking, check_answer, check_parameters
+from subsvms.audit._repeats import Repeats
+from subsvms.audit._rings import Ring, Verdict
+from subsvms.correction import Correction
+from subsvms.exceptions import InputError, format_value
+
+FORMAT = 2  # increased when the same answers would lead to other questions
+MOST_FIRST = 15  # answers about a set that exists before anybody is asked
+SHARES = np.array([0.65, 0.75, 0.85, 0.95])  # of hits to bet on in these sets, for three classes and more
+
+
+class Checked(NamedTuple):
+    """A set that people were asked about, and what followed."""
+
+    ring: Ring
+    n: int  # answers
+    verdict: Verdict
+
+
+class Interview:
+    """Questions about some labels; `Audit` and `Confirmation` say in which order."""
+
+    what = "audit"
+    confidence = renamed_attribute("confidence", "level")
+
+    def __init__(
+        self, source: Correction | Ranking, level: float, random_state: int | None, *, n_repeats: int = 0,
+        threshold: float = 0.5,
+    ):  # fmt: skip
+        self.ranking = as_ranking(source)
+        check_range("level", level, 0.5, 1, "[)")
+        self.level, self.random_state = float(level), check_seed(random_state)
+        self.rings: list[Ring] = []
+        self._threshold = threshold
+        self._checked: list[Checked] = []
+        self._sets: list[CheckedSet] = []  # of those that are asked about first
+        self._repeats = Repeats(n_repeats, self.random_state)
+        self._log: list[tuple[int, int | None]] = []  # all answers, in their order
+        self._first: dict[int, int | None] = {}  # the first answer about each row: all else rests on it
+        self._last: dict[int, int | None] = {}  # what is known about each row
+        self._changed = np.zeros(len(self.ranking.given), dtype=bool)
+        self._standing = self.ranking.flagged.copy()
+        self._spent = 0.0  # of delta
+        self._stage, self._asked, self._of = "done", 0, 0
+        self._steps = self._ask()
+        self._queue: list[int] = next(self._steps, [])
+
+    def _ask(self) -> Iterator[list[int]]:
+        raise NotImplementedError
+
+    # Questions and answers
+
+    @property
+    def next_row(self) -> int | None:
+        """The row to ask about now; None if there is nothing more to ask."""
+        due = self._repeats.list_due(len(self._log))
+        return due[0] if due else next(iter(self._queue), None)
+
+    def upcoming(self, n: int) -> list[int]:
+        """Return up to n rows that come next whatever the answers are; repeats are not among them.
+
+        A set may pass before all of its rows have an answer. While wrong labels are located, it is one row.
+        """
+        return self._queue[:n]
+
+    def answer(self, row: int, label: Any) -> None:
+        """Take the answer about the row that is asked now, `next_row`.
+
+        The label is what it should be, in the words of the given labels; None for "cannot tell", which keeps
+        the given one and counts against a change. Where a repeat is due, the answer to the next new question
+        may come before it.
+        """
+        expected = self.next_row
+        if expected is None:
+            raise InputError(f"The {self.what} is finished; an answer about row {row!r} cannot be added.")
+        if isinstance(row, bool) or row not in self._list_open():
+            raise InputError(
+                f"The {self.what} asks about row {expected} now, but the answer is about row "
+                f"{format_value(row)}."
+            )
+        self._take(int(row), None if label is None else self.ranking.number(label))
+
+    def _list_open(self):
+        return [*self._repeats.list_due(len(self._log)), *self._queue[:1]]
+
+    def _take(self, row, number):
+        self._log.append((row, number))
+        given, n_log = self.ranking.given[row], len(self._log)
+        if row in self._first:
+            agrees = number == self._first[row]
+            decides = self._repeats.add_again(row, agrees, n_log)
+            self._last[row] = number if decides else None
+            return
+        self._first[row] = self._last[row] = number
+        self._repeats.add_first(row, number not in (None, given), n_log)
+        self._asked += 1
+        self._queue = next(self._steps, [])
+
+    # What the order of the questions is made of
+
+    def _enter(self, stage, n_answers):
+        self._stage, self._asked, self._of = stage, 0, n_answers
+
+    def _ask_ring(self, stage, ring):
+        """Ask about a set until it is decided; return the verdict."""
+        self._enter(stage, len(ring.draws))
+        self.rings.append(ring)
+        queue = ring.rows[ring.draws].tolist()
+        verdict: Verdict = "open"
+        for n in range(1, len(queue) + 1):
+            yield queue[n - 1 :]
+            verdict = rings.judge_ring(ring, self._score(queue[:n]))
+            if verdict != "open":
+                break
+        self._checked.append(Checked(ring, n, verdict))
+        self._changed[rings.find_passed(ring, verdict)] = True
+        self._changed[list(self._first)] = False
+        return verdict
+
+    def _ask_sets(self, held_back, n_answers):
+        """Ask about the changes of the rule, and about labels that it held back (`_confirm`)."""
+        marks = {"changes": self.ranking.flagged}
+        if held_back:
+            marks["held_back"] = self.ranking.held_back
+        for step, (name, mark) in enumerate(marks.items()):
+            rows = self.ranking.order[mark[self.ranking.order]]
+            n_most = min(len(rows), n_answers - len(self._first), MOST_FIRST)
+            if n_most <= 0:
+                continue
+            level = rings.FIRST_SHARES[name] * (1.0 - self.level)
+            self._spent += level if len(rows) > rings.SMALL else 0.0
+            draws = rings.draw_positions(len(rows), n_most, self._rng(step))
+            shares = SHARES if self.ranking.several else None
+            yield from self._ask_ring(name, Ring(rows, draws, level, shares))
+            self._sets.append(self._settle(name, self._checked[-1]))
+            if name == "changes" and self._sets[-1].verdict != "kept":
+                self._standing[:] = False
+
+    def _settle(self, name, checked):
+        """Return what follows for a set that people were asked about first."""
+        ring, n, verdict = checked
+        scores = self._score(ring.rows[ring.draws[:n]])
+        hits, most, said = rings.count_hits(scores), None, "back"
+        if verdict == "all":
+            said, most = "passed", self._describe(checked).at_most_wrong
+        elif n == len(ring):
+            said = "asked"
+        elif name == "changes" and np.sum(scores) >= rings.KEEP * n - 1e-9:
+            said = "kept"
+        return CheckedSet(name, len(ring), n, hits, len(ring) - n, said, most)
+
+    def _list_free(self):
+        """Return the rows that are neither answered nor changed, worst first."""
+        free = ~self._changed & ~self._standing
+        free[list(self._first)] = False
+        return self.ranking.order[free[self.ranking.order]]
+
+    def _score(self, rows):
+        """Return the score of the first answer about each of these rows (`_evidence`)."""
+        found = [self._first[int(row)] for row in rows]
+        answers = np.array([-1 if number is None else number for number in found], dtype=int)
+        hits, kept = answers == self.ranking.suggested[rows], answers == self.ranking.given[rows]
+        return hits.astype(int) - (kept | (answers < 0))
+
+    def _rng(self, step):
+        return np.random.default_rng([self.random_state, 1, step])
+
+    # What may be said
+
+    @property
+    def stage(self) -> str:
+        """Where it is: "changes", "held_back", "locate", "confirm", "rest" or "done"."""
+        return "done" if self.next_row is None else self._stage
+
+    @property
+    def progress(self) -> Progress:
+        """Where it stands."""
+        if self.next_row is None:
+            return Progress("done", 0, 0)
+        base = Progress(self._stage, self._asked, self._of, n_repeats=len(self._repeats.waiting))
+        if self._stage in ("locate", "rest"):
+            return base
+        ring = self.rings[-1]
+        scores = self._score(ring.rows[ring.draws[: self._asked]])
+        share = rings.measure_evidence(ring, scores)
+        return replace(base, n_rows=len(ring), hits=rings.count_hits(scores), share=share)
+
+    @property
+    def claim(self) -> Claim:
+        """What may be said now; `str` of it says it in plain words."""
+        overturned = sum(int(number != self.ranking.given[row]) for row, number in self.decided.items())
+        passed = [self._describe(one) for one in self._checked[len(self._sets) :] if one.verdict != "none"]
+        return Claim(
+            len(self._first), overturned, tuple(passed), np.flatnonzero(self._changed), self.level,
+            finished=self.next_row is None, sets=tuple(self._sets),
+            standing=np.flatnonzero(self._find_standing()), threshold=self._threshold,
+            several=self.ranking.several, is_confirmation=self.what == "confirmation",
+        )  # fmt: skip
+
+    def _describe(self, checked):
+        """Return what is said about a set that passed."""
+        ring, n, verdict = checked
+        rows = rings.find_passed(ring, verdict)
+        drawn = ring.rows[ring.draws[:n]]
+        scores, inside = self._score(drawn), np.isin(drawn, rows)
+        most = rings.bound_wrong(ring, scores, verdict)
+        n_inside = int(inside.sum())
+        return PassedRing(
+            len(rows), n_inside, rings.count_hits(scores[inside]), len(rows) - n_inside, most
+        )  # fmt: skip
+
+    def _find_standing(self):
+        standing = self._standing.copy()
+        standing[list(self._first)] = False
+        return standing
+
+    @property
+    def decided(self) -> dict[int, int]:
+        """Rows that a person decided, and their class numbers; without "cannot tell"."""
+        return {row: number for row, number in self._last.items() if number is not None}
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels: as answered, changed where a set passed or a change of the rule stands, else as given."""
+        changed = self._changed | self._find_standing()
+        numbers = np.where(changed, self.ranking.suggested, self.ranking.given)
+        for row, number in self.decided.items():
+            numbers[row] = number
+        classes = self.ranking.classes
+        return Classes(classes).name(numbers) if np.any(numbers < 0) else classes[numbers]
+
+    # Save and load
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """What else the questions depend on, by name in a state."""
+        raise NotImplementedError
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """Plain values to save, as JSON for example; `load` goes on from them."""
+        return {
+            "format": FORMAT, "made_from": self.ranking.digest, "confidence": self.level,
+            "random_state": self.random_state, **self._options,
+            "answers": [list(pair) for pair in self._log],
+        }  # fmt: skip
+
+    def _replay(self, answers):
+        """Take answers that were given before, which are not trusted."""
+        for i, pair in enumerate(answers, start=1):
+            row, number = check_answer(i, pair, len(self.ranking.classes))
+            if row not in self._list_open():
+                raise InputError(
+                    f"Answer {i} of the {self.what} is about row {row}, which was not asked then."
+                )
+            self._take(row, number)
+        return self
+
+    @classmethod
+    def _restore(
+        cls, state: Any, source: Correction | Ranking, kinds: Mapping[str, Callable[[Any], bool]]
+    ) -> Any:
+        found = cls(source, **check_parameters(state, FORMAT, kinds))
+        if state["made_from"] != found.ranking.digest:
+            raise InputError(
+                f"The {cls.what} was made from other labels or another order: load it with those."
+            )
+        return found._replay(state["answers"])
