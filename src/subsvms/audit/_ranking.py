@@ -142,7 +142,7 @@ def check_parameters(state: Any, version: int, kinds: Mapping[str, Callable[[Any
     if state.get("format") == 1:
         raise InputError(
             "The audit was begun with version 0.1 of subsvms, which asked other questions: finish it and "
-            "apply it with that version, or begin again with a new correction (--force on the command line)."
+            "apply it with that version, or begin again with a new correction."
         )
     if state.get("format") != version:
         raise InputError(
