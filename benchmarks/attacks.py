@@ -6,7 +6,8 @@
 Twelve tables of two classes, at most 1,000 rows of each. Attacks choose the rows: those that harm an SVM most
 (greedy), of one region, those deepest in their class (surest) and nearest the boundary. Ordinary noise does
 not: uniform flips, flips by class, and flips of one class alone. A run is *worse* if more labels are wrong
-after it than before, and *silent* if no note says anything. Each run is made with and without the two guards
+after it than before, and *silent* if no note says anything. *Confirmed*: the same after `audit.confirm` of
+the changes, at most 15 true answers. Each run is made with and without the two guards
 (`is_outnumbered` in `correction/_rule.py`, `ask_trees` in `_other_judges.py`), which were chosen on these
 tables with seeds 0 to 3, 10, 13, 14, 20, 21 and 30, and so that heavy noise of tables of `benchmarks.quality`
 (corruptions 0 to 3, 20) is still corrected: report other seeds. Finished runs are not repeated.
@@ -30,6 +31,7 @@ from sklearn.preprocessing import minmax_scale
 from benchmarks.made import append_lines, find_done, read_seeds, write
 from benchmarks.quality import load
 from subsvms import adversaries, correct_labels
+from subsvms.audit import confirm, run_audit
 
 RESULTS = Path(__file__).parent / "results"
 PAPERS = ("a1a", "a5a", "splice", "svmguide1", "mushrooms", "w1a")
@@ -69,6 +71,14 @@ def correct(X, given, seed, name):
         return correct_labels(X, given, random_state=seed, n_jobs=1), time.process_time() - began
 
 
+def confirm_changes(correction, clean, seed):
+    """Return wrong labels after the changes were confirmed or taken back, and how many answers that took."""
+    if not correction.flagged.any():
+        return int(np.sum(correction.labels != clean)), 0
+    asked = run_audit(confirm(correction, held_back=False, random_state=seed), lambda row: clean[row])
+    return int(np.sum(asked.apply(correction).labels != clean)), asked.claim.n_answers
+
+
 def measure_all(folder, seeds):
     """Correct every table after every attack, and append a line for each."""
     path = RESULTS / "attacks.csv"
@@ -94,11 +104,13 @@ def measure_all(folder, seeds):
                 lines = []
                 for name in NAMES:
                     correction, seconds = correct(X, given, seed, name)
+                    confirmed, n_answers = confirm_changes(correction, clean, seed)
                     lines.append({
                         "name": name, "data": data, "kind": kind, "rate": rate, "seed": seed,
                         "rows": len(clean), "before": int(np.sum(given != clean)),
                         "after": int(np.sum(correction.labels != clean)),
                         "held back": int(correction.held_back.sum()), "notes": len(correction.notes),
+                        "confirmed": confirmed, "answers": n_answers,
                         "seconds": seconds,
                     })  # fmt: skip
                 append_lines(path, list(lines[0]), lines)
@@ -114,39 +126,47 @@ def write_tables():
     lines["table with ordinary noise"] = lines["data"].where(lines["group"] == "ordinary noise")
     more = lines["after"] - lines["before"]
     lines = lines.assign(
-        worse=more > 0, much=more > MUCH, by=more.clip(lower=0), silent=(more > 0) & (lines["notes"] == 0)
-    )
+        worse=more > 0, much=more > MUCH, by=more.clip(lower=0), silent=(more > 0) & (lines["notes"] == 0),
+        still_worse=lines["confirmed"] > lines["before"],
+        still_by=(lines["confirmed"] - lines["before"]).clip(lower=0),
+    )  # fmt: skip
     text = [
         "# Attacked tables",
         "",
         "Made by `python -m benchmarks.attacks`; see there. Wrong labels, summed over runs; runs after which",
         f"more labels are wrong than before (worse), by more than {MUCH} rows, by how many at most, and how",
-        "many of them without a note (silent); seconds of CPU time, means.",
+        "many of them without a note (silent); seconds of CPU time, means. Then the same after people",
+        "confirmed the changes with at most 15 true answers, or took them back; answers, means.",
         "",
     ]
     columns = {"after": "sum", "worse": "sum", "much": "sum", "by": "max", "silent": "sum", "seconds": "mean"}
+    asked = {"confirmed": "sum", "still_worse": "sum", "still_by": "max", "answers": "mean"}
+    shown = [(name, c) for name in NAMES for c in columns] + [(NAMES[-1], c) for c in asked]
     heads = " | ".join(
         f"left {name} guards | worse | by > {MUCH} | at most | silent | seconds" for name in NAMES
     )
+    heads += " | left after confirming | worse | at most | answers"
     for column in ("group", "kind", "attacked table", "table with ordinary noise"):
-        found = lines.groupby([column, "name"], sort=False).agg(columns)
+        found = lines.groupby([column, "name"], sort=False).agg(columns | asked)
         given = lines[lines["name"] == NAMES[-1]].groupby(column, sort=False)["before"].agg(["size", "sum"])
         text += [
             f"| {column} | runs | wrong | {heads} |",
-            "|---|---|---|" + "---|" * len(columns) * len(NAMES),
+            "|---|---|---|" + "---|" * len(shown),
         ]
         for value, (runs, wrong) in given.iterrows():
-            cells = [
-                f"{found.loc[(value, n), c]:.{2 if c == 'seconds' else 0}f}" for n in NAMES for c in columns
-            ]
+            cells = [f"{found.loc[(value, n), c]:.{dict(seconds=2, answers=1).get(c, 0)}f}" for n, c in shown]
             text.append(f"| {value} | {runs} | {wrong} | " + " | ".join(cells) + " |")
         text.append("")
     harmed = lines[(lines["name"] == NAMES[-1]) & lines["worse"]]
-    text += ["| worse after it | wrong before | after | held back | notes |", "|---|---|---|---|---|"]
+    text += [
+        "| worse after it | wrong before | after | confirmed | held back | notes |",
+        "|---|---|---|---|---|---|",
+    ]
     for line in harmed.sort_values("by", ascending=False).to_dict("records"):
         what = f"{line['data']}, {line['kind']}, {line['rate']:g}, seed {line['seed']}"
         text.append(
-            f"| {what} | {line['before']} | {line['after']} | {line['held back']} | {line['notes']} |"
+            f"| {what} | {line['before']} | {line['after']} | {line['confirmed']} | {line['held back']} | "
+            f"{line['notes']} |"
         )
     write(RESULTS / "attacks.md", "\n".join([*text, ""]), lines=RESULTS / "attacks.csv")
     print("\n".join(text))
