@@ -43,7 +43,7 @@ def make_ranking(truth_score, seed=0, n_classes=2, **marks):
     n = len(truth_score)
     given = rng.integers(n_classes, size=n)
     suggested = (given + rng.integers(1, n_classes, size=n)) % n_classes
-    other = (0 + given + suggested) % n_classes  # some third class, for a score of 0
+    other = (given + suggested) % n_classes  # some third class, for a score of 0
     other = np.where((other == given) | (other == suggested), (suggested + 1) % n_classes, other)
     other = np.where(other == given, (given + 1) % n_classes, other)
     truth = np.where(truth_score == 1, suggested, np.where(truth_score == 0, other, given))

@@ -27,7 +27,7 @@ def test_right_changes_are_confirmed_and_stay(seed, n_classes):
     assert np.array_equal(found.labels, truth) and len(found.claim.changed) == one.n_unseen
     assert str(found.claim).startswith("Confirmed: ") and "150 changes" in str(found.claim)
     if n_classes == 2:
-        assert 0 <= one.at_most_wrong < one.n_unseen / 2
+        assert one.at_most_wrong is None or 0 <= one.at_most_wrong < one.n_unseen / 2
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -110,7 +110,7 @@ def test_an_audit_begins_with_the_same_questions_and_goes_on_with_their_answers(
     found = confirmed(ranking, truth, random_state=seed)
     begun = Audit.after(found, 50, repeat=repeat)
     assert begun.state["answers"] == found.state["answers"] and begun.stage not in ("changes", "held_back")
-    assert begun.claim.sets == found.claim.sets or "kept" in str(found.claim.sets)
+    assert begun.claim.sets == found.claim.sets
     whole = run_audit(
         Audit(ranking, 50, repeat=repeat, random_state=seed, held_back=True), SimulatedAnnotator(truth)
     )

@@ -25,6 +25,16 @@ def test_questions_about_one_row_lie_apart_and_are_no_more_than_was_said(seed, n
             assert len(times) <= 3 and np.all(np.diff(times) > GAP)
 
 
+def test_repeats_cannot_be_counted_out_while_there_are_new_questions(seed):
+    ranking, truth = make_suspicious(seed, flagged=mark_rows(0, 80))
+    rows = list_rows(audited(ranking, truth, repeat=True, random_state=seed))
+    is_repeat = np.array([row in rows[:i] for i, row in enumerate(rows)])
+    before_the_last = is_repeat[: np.flatnonzero(~is_repeat)[-1]]
+    assert before_the_last.sum() > 10 and not np.any(before_the_last[1:] & before_the_last[:-1])
+    gaps = [i - rows.index(row) for i, row in enumerate(rows) if is_repeat[i]]
+    assert len(set(gaps)) >= 5
+
+
 def test_some_kept_labels_are_asked_again_so_that_a_repeat_tells_nothing(seed):
     ranking, truth = make_suspicious(seed)
     kept = audited(ranking, ranking.given, repeat=True)
@@ -67,18 +77,18 @@ def test_there_are_no_more_repeats_than_were_said_and_then_the_first_answer_stan
     repeats = Repeats(2, seed=0)
     for n, row in enumerate(range(10), start=1):
         repeats.add_first(row, True, n)
-    assert [one.row for one in repeats.waiting] == [0, 1] and repeats.list_due(5) == []
-    assert repeats.list_due(6) == [0] and not repeats.add_again(0, False, 11)
+    assert {one.row for one in repeats.waiting} == {0, 1} and repeats.list_due(5, True) == []
+    assert repeats.list_due(6, True) == [0] and not repeats.add_again(0, False, 11)
     assert [one.row for one in repeats.waiting] == [1]  # there is no third question left
 
 
 def test_an_answer_to_a_new_question_may_come_before_a_repeat_that_is_due():
     ranking, truth = make_suspicious(0)
     audit = Audit(ranking, repeat=True)
-    for _ in range(8):
+    for _ in range(20):
         row = audit.upcoming(1)[0]
         audit.answer(row, truth[row])
     again = audit.next_row
     assert again in audit.decided and again != audit.upcoming(1)[0]
     audit.answer(again, truth[again])
-    assert audit.claim.n_answers == 8 and len(audit.state["answers"]) == 9
+    assert audit.claim.n_answers == 20 and len(audit.state["answers"]) == 21

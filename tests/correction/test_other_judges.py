@@ -176,13 +176,16 @@ def test_trees_doubt_changes_that_the_features_do_not_support(seed):
     X, clean, given = make_rows(seed, n=600)
     found = correct(X, given, JUDGES["logistic"])
     judged, noise = found.judgement, found.noise
-    others = np.random.default_rng(seed).permutation(judged.flagged)
+    rng = np.random.default_rng(seed)
+    others = rng.permutation(judged.flagged)
     labels = np.where(others, 1 - given, given)
     false = replace(judged, flagged=others, suggested=labels, posterior=0.1 + 0.8 * np.eye(2)[labels])
     look, votes = CloserLook(seed, X), found.votes
     right, wrong = (ask_trees(look, noise, given, votes, one) for one in (judged, false))
     assert right[0].max() < 0.5 < wrong[0].min() and right[1].max() < 0.5 < wrong[1].min()
     assert ask_trees(CloserLook(seed, sparse.csr_array(X)), noise, given, votes, false)[1].min() > 0.5
+    blind = ask_trees(CloserLook(seed, rng.random(X.shape)), noise, given, votes, judged)[1]
+    assert blind.max() < 0.05  # trees that see nothing doubt nothing
     noisy = replace(noise, error_rate_interval=np.array([0.2, 0.4]))  # too much for trees to see
     weight, doubt = ask_trees(look, noisy, given, votes, false)
     assert_array_equal(weight, wrong[0])

@@ -147,31 +147,22 @@ def test_a_change_against_most_labels_of_its_kind_needs_sure_rows_with_the_label
 
 def test_the_surest_rows_lack_the_label_if_their_labels_were_flipped_and_not_if_any_were(seed):
     rng = np.random.default_rng(seed)
-    true = np.arange(2000) % 2
-    u = np.clip(rng.normal(0.3 * (2 * true - 1), 0.3), -1, 1)
+    true = np.arange(4000) % 2
+    u = np.clip(rng.normal(0.25 * (2 * true - 1), 0.4), -1, 1)
     second = np.flatnonzero(true == 1)
-    chosen, drawn = true.copy(), true.copy()
-    chosen[second[np.argsort(-u[second])[:125]]] = 0
-    drawn[rng.choice(second, 125, replace=False)] = 0
-    values = np.column_stack([-u, u])
-    lacks, others = (
-        find_lacking(estimate_noise(values, labels, np.arange(2)), values, labels)
-        for labels in (chosen, drawn)
-    )
-    assert lacks[1] and not others[1]
-    apart = np.column_stack([1 - 2 * true, 2 * true - 1]) * 0.9
-    assert find_lacking(estimate_noise(apart, drawn, np.arange(2)), apart, drawn) is None
+    surest = second[np.argsort(-u[second])[:150]]
 
+    def lacks(flipped, values):
+        labels = true.copy()
+        labels[flipped] = 0
+        return find_lacking(estimate_noise(values, labels, np.arange(2)), values, labels)
 
-def test_what_trees_doubt_is_not_changed_and_its_probability_stays(seed):
-    votes, labels, _, _ = make_table(seed, rates=(0.1, 0.1))
-    rule = make_rule(votes, labels, [[0.9, 0.1], [0.1, 0.9]])
-    doubted = Overlap(np.zeros(2), np.zeros(2, dtype=bool), doubt=np.array([0.0, 0.4]))
-    whole, part = (apply_rule(replace(rule, overlap=one), votes, labels) for one in (None, doubted))
-    assert_array_equal(part.posterior, whole.posterior)
-    assert_array_equal(part.halt == Halt.DISPUTED, whole.flagged & ~part.flagged)
-    assert_array_equal(part.flagged, whole.flagged & ((labels == 1) | (0.6 * whole.score > 0.5)))
-    assert np.any(part.halt) and part.flagged[labels == 0].any()
+    mixed, apart = np.column_stack([-u, u]), 0.9 * np.column_stack([1 - 2 * true, 2 * true - 1])
+    drawn = [rng.choice(second, 150, replace=False) for _ in range(5)]
+    assert (
+        lacks(surest, mixed)[1] and sum(lacks(rows, mixed)[1] for rows in drawn) <= 2
+    )  # one in six, by chance
+    assert lacks(drawn[0], apart) is None
 
 
 @pytest.mark.parametrize("rate", [0.3, 0.36, 0.395])

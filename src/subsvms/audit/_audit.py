@@ -188,7 +188,7 @@ class Audit(Interview):
     def _place_ring(self):
         """Return the ring with the largest expected gain, and draw from it; None if there is none."""
         n_left, rng = self._count_left(), self._rng(2 + len(self.rings))
-        if n_left < FEWEST_CONFIRMING:
+        if n_left < FEWEST_CONFIRMING or not len(self._list_free()):
             return None
         posterior = self._fit()
         rows = sort_by_hits(self._features, self._list_free(), posterior.mode)

@@ -17,7 +17,8 @@ class PassedRing:
         Rows of the set, or of the half that passed; checked at random; of these with the suggested label;
         changed without being seen.
     at_most_wrong : int or None
-        How many of those are wrong at most; None for three classes and more, where this is not known.
+        How many of those are wrong at most; None where no more is known than that most are right, and for
+        three classes and more.
 
     Examples
     --------
@@ -48,7 +49,7 @@ class CheckedSet:
         Whether the changes of those not looked at are right for the most part, with confidence; stay without
         a claim; are taken back, or not made; or whether people were asked about all of the set.
     at_most_wrong : int or None
-        How many of these changes are wrong at most, if the set passed and there are two classes.
+        How many of these changes are wrong at most, if the set passed and more is known than that.
 
     Examples
     --------
@@ -201,7 +202,7 @@ def _format_set(one, claim):
     is_change = one.name == "changes"
     what = _count(one.n_rows, "change" if is_change else "label")
     what += "" if is_change else " that the rule held back"
-    right = f"{one.n_hits} {_was(one.n_hits)} {'right' if is_change else 'wrong, as it had thought'}"
+    right = f"{one.n_hits} {_was(one.n_hits)} {'right' if is_change else 'wrong'}"
     if one.verdict == "passed":
         begin, are = ("Confirmed", "right") if is_change else ("Applied", "wrong")
         found = f"most of the {what} are {are}" if not claim.several else (
@@ -212,7 +213,7 @@ def _format_set(one, claim):
         return f"Of the {what}, all checked, {right}."
     checked = f"of {one.n_checked} of the {what} checked at random {right}"
     if one.verdict == "kept":
-        return f"Not decided: {checked}; the others stay, without a claim."
+        return f"Not decided: {checked}; the others stay as the rule changed them, without a claim."
     if not is_change:
         return f"Left as given: {checked}."
     begin = "Taken back" if 2 * one.n_hits < one.n_checked else "Not decided"
@@ -239,8 +240,10 @@ def _format_rings(claim):
         f"{n} {'other' if n == 1 else 'others'} {_was(n)} changed without being seen. {sure} {better}; of "
         f"the {checked} checked at random among such labels, {hits} {wrong}."
     )
-    at_most = sum(ring.at_most_wrong or 0 for ring in claim.rings)
-    return text if claim.several else f"{text} {sure} at most {at_most} of the {n} are wrong."
+    bounds = [ring.at_most_wrong for ring in claim.rings]
+    if None in bounds:
+        return text
+    return f"{text} {sure} at most {sum(bounds)} of the {n} are wrong."
 
 
 def count_found(claim: Claim) -> str:

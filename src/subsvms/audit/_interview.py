@@ -53,6 +53,7 @@ class Interview:
         self._checked: list[Checked] = []
         self._sets: list[CheckedSet] = []  # of those that are asked about first
         self._repeats = Repeats(n_repeats, self.random_state)
+        self._is_repeat = False  # whether the last answer was one
         self._log: list[tuple[int, int | None]] = []  # all answers, in their order
         self._first: dict[int, int | None] = {}  # the first answer about each row: all else rests on it
         self._last: dict[int, int | None] = {}  # what is known about each row
@@ -71,8 +72,8 @@ class Interview:
     @property
     def next_row(self) -> int | None:
         """The row to ask about now; None if there is nothing more to ask."""
-        due = self._repeats.list_due(len(self._log))
-        return due[0] if due else next(iter(self._queue), None)
+        due, fresh = self._list_due(), self._queue[:1]
+        return next(iter(fresh + due if self._is_repeat else due + fresh), None)
 
     def upcoming(self, n: int) -> list[int]:
         """Return up to n rows that come next whatever the answers are; repeats are not among them.
@@ -99,12 +100,16 @@ class Interview:
         self._take(int(row), None if label is None else self.ranking.number(label))
 
     def _list_open(self):
-        return [*self._repeats.list_due(len(self._log)), *self._queue[:1]]
+        return [*self._list_due(), *self._queue[:1]]
+
+    def _list_due(self):
+        return self._repeats.list_due(len(self._log), is_last=not self._queue)
 
     def _take(self, row, number):
         self._log.append((row, number))
         given, n_log = self.ranking.given[row], len(self._log)
-        if row in self._first:
+        self._is_repeat = row in self._first
+        if self._is_repeat:
             agrees = number == self._first[row]
             decides = self._repeats.add_again(row, agrees, n_log)
             self._last[row] = number if decides else None
@@ -149,9 +154,10 @@ class Interview:
             self._spent += level if len(rows) > rings.SMALL else 0.0
             draws = rings.draw_positions(len(rows), n_most, self._rng(step))
             shares = SHARES if self.ranking.several else None
-            yield from self._ask_ring(name, Ring(rows, draws, level, shares))
+            ring = Ring(rows, draws, level, shares, may_be_kept=name == "changes")
+            yield from self._ask_ring(name, ring)
             self._sets.append(self._settle(name, self._checked[-1]))
-            if name == "changes" and self._sets[-1].verdict != "kept":
+            if ring.may_be_kept and self._sets[-1].verdict != "kept":
                 self._standing[:] = False
 
     def _settle(self, name, checked):
@@ -163,7 +169,7 @@ class Interview:
             said, most = "passed", self._describe(checked).at_most_wrong
         elif n == len(ring):
             said = "asked"
-        elif name == "changes" and np.sum(scores) >= rings.KEEP * n - 1e-9:
+        elif ring.may_be_kept and np.sum(scores) >= rings.KEEP * n - 1e-9:
             said = "kept"
         return CheckedSet(name, len(ring), n, hits, len(ring) - n, said, most)
 

@@ -13,7 +13,8 @@ half, at the end, if it has not passed: the draws in it are random, too, given t
 may fail.
 
 People stop being asked about a set (`gives_up`) if a pass is impossible, or improbable by what the model and
-the answers say; about the changes of the rule also if answers speak against them.
+the answers say; about the sets that are asked about first also if answers speak against them. Changes that
+may be kept without a claim are asked about until that is decided as well.
 """
 
 import math
@@ -33,7 +34,7 @@ WEIGHTS = np.array([0.16] * len(QUANTILES) + [0.1] * len(FIXED))
 LEAST_SHARE, MOST_SHARE = 0.52, 0.98
 SMALL = 6  # rows: sets that are no larger are asked about in full
 FEWEST_GIVING_UP = 6  # answers
-AGAINST = -3  # hits minus misses among the changes of the rule
+AGAINST = -3  # hits minus misses in the sets that are asked about first
 KEEP = 0.4  # of that, for each answer: enough to keep them without a claim; with two classes, .7 hits
 ENOUGH = 10  # answers that tell this
 HOPELESS = -1.3  # standard deviations between the hits that are expected and those that are needed
@@ -52,6 +53,7 @@ class Ring:
     shares: np.ndarray | None = None  # (7,) or (4,): shares of hits to bet on; None for two classes
     belief: float | None = None  # share of hits by the model; None for the sets that are asked about first
     threshold: float = 0.5  # what share of the unseen suggestions must be right
+    may_be_kept: bool = False  # whether what is not decided may stay without a claim
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -116,7 +118,7 @@ def gives_up(ring: Ring, scores: np.ndarray) -> bool:
         return True
     if n < FEWEST_GIVING_UP:
         return False
-    if ring.belief is None and n < ENOUGH and np.sum(scores) + ENOUGH - n >= KEEP * ENOUGH:
+    if ring.may_be_kept and n < ENOUGH and np.sum(scores) + ENOUGH - n >= KEEP * ENOUGH:
         return False
     if ring.belief is None:
         best = np.concatenate([scores, np.ones(left, dtype=int)])
@@ -160,9 +162,10 @@ def find_passed(ring: Ring, verdict: Verdict) -> np.ndarray:
 
 
 def bound_wrong(ring: Ring, scores: np.ndarray, verdict: Verdict) -> int | None:
-    """Return how many of the labels that were changed unseen are wrong at most; None for several classes.
+    """Return how many of the labels that were changed unseen are wrong at most; None if nobody knows.
 
-    Whole and half spend what they spend on their pass: bounds of all sets hold together with 1 - delta.
+    That is so for three classes and more, and where the bound says no more than the pass itself does. Whole
+    and half spend what they spend on their pass: bounds of all sets hold together with 1 - delta.
     """
     if ring.shares is not None:
         return None
@@ -173,7 +176,8 @@ def bound_wrong(ring: Ring, scores: np.ndarray, verdict: Verdict) -> int | None:
     else:
         needed = ring.needed
     h = count_hits(scores)
-    return N - n - (evidence.find_fewest(N, n, h, level, needed) - h)
+    most = N - n - (evidence.find_fewest(N, n, h, level, needed) - h)
+    return most if most < (1.0 - ring.threshold) * (N - n) else None
 
 
 def list_shares(believed: np.ndarray) -> np.ndarray:

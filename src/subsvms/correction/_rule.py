@@ -34,7 +34,7 @@ UNKNOWN_RATE = 0.2  # of the noise that the rule may not know of
 # Share of rows expected on another class's side. With most labels of a class wrong, tables whose classes are
 # separate have 0.04 to 0.1; in a census that was attacked it is 0.105 to 0.15
 MIXED = 0.1
-SUREST, LACKING = 0.1, -1.0  # share of rows; standard deviations: -.67 to -1.28 did as well
+SUREST, LACKING = 0.1, 1.0  # share of rows; standard deviations: .67 to 1.28 did as well
 TIES = 1e-3  # share of the quality that is the mean value itself, so that every row has its own
 
 
@@ -196,8 +196,8 @@ def find_lacking(noise: NoiseEstimate, values: np.ndarray, given: np.ndarray) ->
     for b in range(n_classes) if n_classes == 2 else ():
         surest = np.argsort(-values[:, b], kind="stable")[: max(SMALLEST_CLASS, int(SUREST * len(given)))]
         eta = (noise.expect(values[surest]) @ noise.matrix)[:, b]
-        deviation = np.sqrt(max((eta * (1.0 - eta)).sum(), TIES))
-        lacking[b] = ((given[surest] == b) - eta).sum() < LACKING * deviation
+        missing = (eta - (given[surest] == b)).sum()
+        lacking[b] = missing > LACKING * np.sqrt((eta * (1.0 - eta)).sum())
     return lacking
 
 
