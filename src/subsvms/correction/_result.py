@@ -120,6 +120,7 @@ class Correction(Verdicts):
             n_unseen=None if self.audited is None else int(self._unseen.sum()),
             explained=self.noise.explained,
             precision=None if unknown else float(self.confidence[flagged].mean()),
+            n_standing=0 if self.audit is None else int(self.changed[self.audit.claim.standing].sum()),
         )  # fmt: skip
 
     @property
