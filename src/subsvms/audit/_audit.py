@@ -90,7 +90,7 @@ class Audit(Interview):
     >>> clean = np.where(X[:, 0] + X[:, 1] > 1, "high", "low")
     >>> hidden = (clean == "high") & (rng.random(1000) < X[:, 0] / 1.6)  # errors that depend on the row
     >>> given = np.where(hidden, "low", clean)
-    >>> correction = correct_labels(X, given, action="review", random_state=0)
+    >>> correction = correct_labels(X, given, random_state=0)
     >>> person = SimulatedAnnotator(clean)  # or your own labelling tool
     >>> audit = Audit(correction, n_answers=50, random_state=0)
     >>> while (row := audit.next_row) is not None:
@@ -230,10 +230,12 @@ class Audit(Interview):
     def apply(self, correction: Correction) -> Correction:
         """Return the correction with the changes of the audit in place of those of the rule.
 
-        It must be the one that the audit was made from. Answered rows are verified. Rows that changed unseen
-        get the suggested label, whatever the action is, and have the action "audited". Changes of the rule
-        that the audit did not confirm are taken back once it has asked about them; until then, and without
-        any answer, they stand as they were. Missing labels are still filled in.
+        It must be the one that the audit was made from. Answered rows are verified. Changes of the rule and
+        labels that it held back keep the action that was chosen for the correction if they are confirmed, as
+        after `confirm`. Rows of other sets that passed get the suggested label, whatever the action is, and
+        have the action "audited", as all that is changed unseen has if the action is "fix". Changes of the
+        rule that the audit did not confirm are taken back once it has asked about them; until then, and
+        without any answer, they stand as they were. Missing labels are still filled in.
         """
         return apply_answers(self, correction, self.outcome, relabel=True)
 
