@@ -172,10 +172,16 @@ def remark_on_audit(desk: ReviewDesk, labels: Labels, result: Result) -> list[st
         changed = format_count(undone, "label that the run changed is", "labels that the run changed are")
         them = "it" if undone == 1 else "them"
         remarks.append(f"{changed} as given here: answers did not confirm {them}.")
-    if standing := len(result.standing.keys() - known):
-        words = "{labels} not followed here, for want of proof: {undecided=suggestion} follows {them}."
-        labels_are = format_count(standing, "suggestion that stands is", "suggestions that stand are")
-        remarks.append(Sentence(words, labels=labels_are, them="it" if standing == 1 else "them"))
+    standing, action = result.standing.keys() - known, desk.options.action
+    proved = standing & result.confirmed.keys()
+    told = {
+        f"Confirmed, but left as given after the action {action}": len(proved),
+        "Kept without a claim, but left as given": len(standing - proved),
+    }
+    for what, n in told.items():
+        if n:
+            words = "{what}: {n}, which {undecided=suggestion} follows."
+            remarks.append(Sentence(words, what=what, n=format_count(n, "suggestion")))
     return remarks
 
 
