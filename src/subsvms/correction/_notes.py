@@ -188,13 +188,14 @@ def _format_answered(found):
     return f"{found.n_changed:,} {_was(found.n_changed)} changed: {why}."
 
 
-def format_confirm(n_flagged: int, n_held_back: int) -> str:
+def format_confirm(n_flagged: int, n_held_back: int, action: str = "fix") -> str:
     """Return what a few answers may confirm, and how long that takes; nothing if there is nothing."""
     n = min(n_flagged, MOST_ASKED) + min(n_held_back, MOST_ASKED)
     if n == 0:
         return ""
-    what = "to confirm these changes" if n_flagged else "to check the labels that were held back"
-    what += ", and to check what was held back," * bool(n_flagged and n_held_back)
+    checked = "to confirm these changes" if action == "fix" else "to check what is flagged"
+    what = checked if n_flagged else "to check the labels that were held back"
+    what += f", and {'to check ' * (action == 'fix')}what was held back," * bool(n_flagged and n_held_back)
     answers = "one answer" if n == 1 else f"at most {n} answers"
     return f"{what} with {answers}, about {MINUTES[round(n * SECONDS_EACH / 60 + 0.4) - 1]}"
 

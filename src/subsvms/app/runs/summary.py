@@ -343,7 +343,7 @@ def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
             which = f"the first {len(doubts)} labels" if len(doubts) > 1 else "the first label"
             wrong = f"expected wrong: about {sum(doubts):.0f}"
             steps.append(f"Worth a look: {which} in {at_hand.listed}; {wrong}.")
-        confirm = words_of.format_confirm(counted.flagged, counted.held_back)
+        confirm = words_of.format_confirm(counted.flagged, counted.held_back, summary.about.action)
         if confirm and counted.audited is None:
             steps.append(f"{confirm.capitalize()}: {at_hand.confirm}")
         steps.append(f"To decide on the listed labels one by one: {at_hand.review}")
