@@ -130,8 +130,8 @@ def test_the_report_after_an_audit_says_what_the_audit_did(tmp_path, audited):
     assert 0 < unseen < n
     assert '<h2 id="audit-head">Audit</h2>' in page and str(audit.claim) in page
     assert f"{n} of 600 labels were changed after people had answered." in page
-    words = f"{n} were changed: {n - unseen} after answers about them; {unseen} unseen, as answers about others"
-    assert f"{words} confirm." in page
+    words = f"{n} were changed: {n - unseen} after answers about them; {unseen} unseen, as answers about"
+    assert f"{words} others confirm." in page
     assert "expected to be" not in page and "Suggestions right" not in page
     assert "rightly" not in repr(found)
     assert f"{unseen} were changed" not in page.replace(f"{unseen} were changed without", "")
