@@ -90,13 +90,12 @@ class Audit(Interview):
     >>> clean = np.where(X[:, 0] + X[:, 1] > 1, "high", "low")
     >>> hidden = (clean == "high") & (rng.random(1000) < X[:, 0] / 1.6)  # errors that depend on the row
     >>> given = np.where(hidden, "low", clean)
-    >>> correction = correct_labels(X, given, random_state=0)
+    >>> correction = correct_labels(X, given, action="review", random_state=0)
     >>> person = SimulatedAnnotator(clean)  # or your own labelling tool
     >>> audit = Audit(correction, n_answers=50, random_state=0)
     >>> while (row := audit.next_row) is not None:
     ...     audit.answer(row, person(row))  # "high", "low", or None for "cannot tell"
-    >>> corrected = audit.apply(correction)
-    >>> int(np.sum(given != clean)), int(np.sum(corrected.labels != clean)) < 60
+    >>> int(np.sum(given != clean)), int(np.sum(audit.labels != clean)) < 60
     (228, True)
     >>> print(audit.claim)
     You checked 50 labels, drawn partly at random; ... of them were wrong. Confirmed: most of the ... changes
