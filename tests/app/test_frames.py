@@ -129,15 +129,16 @@ def test_the_report_after_an_audit_says_what_the_audit_did(tmp_path, audited):
     n, unseen = int(found.changed.sum()), int(found.audited.sum())
     assert 0 < unseen < n
     assert '<h2 id="audit-head">Audit</h2>' in page and str(audit.claim) in page
-    assert f"{n} of 600 labels were changed after answers of people." in page
-    assert f"{n} were changed, {unseen} of them unseen, as answers about others confirm." in page
+    assert f"{n} of 600 labels were changed after people had answered." in page
+    words = f"{n} were changed: {n - unseen} after answers about them; {unseen} unseen, as answers about"
+    assert f"{words} others confirm." in page
     assert "expected to be" not in page and "Suggestions right" not in page
     assert "rightly" not in repr(found)
     assert f"{unseen} were changed" not in page.replace(f"{unseen} were changed without", "")
     assert "This estimate is from before the answers" in page and " % before the answers)" in repr(found)
     _, summary = describe_run(recount(found.origin.run, found), tmp_path)
     assert sum(line["changed"] for line in summary.listed.classes) == summary.counted.changed == n
-    assert f"{n} were changed, {unseen} of them unseen" in found._repr_html_()
+    assert words in found._repr_html_()
     assert "subsvms.audit.confirm" not in found._repr_html_() + page
 
 
@@ -157,6 +158,23 @@ def test_the_report_after_a_confirmation_says_what_became_of_the_changes(tmp_pat
             assert "the answers confirmed no change" in page
         elif action == "drop":
             assert f"{after.flagged.sum()} rows were left out" in page
+
+
+def test_the_report_says_that_changes_stand_without_a_claim_if_they_are_kept(tmp_path, audited):
+    _, found = audited
+    found = correct_table(found.origin.run.table.columns, "size", n_estimators=200, n_jobs=1)
+    confirmation, truth = confirm(found, held_back=False), found.judgement.suggested
+    while (row := confirmation.next_row) is not None:  # every fourth answer is against the change
+        label = found.given[row] if len(confirmation.decided) % 4 == 3 else truth[row]
+        confirmation.answer(row, found.classes[label])
+    assert [one.verdict for one in confirmation.claim.sets] == ["kept"]
+    after = confirmation.apply(found)
+    n, standing = int(after.changed.sum()), len(confirmation.claim.standing)
+    words = f"{n - standing} after answers about them; {standing} by the rule, without a claim."
+    page = html.unescape(after.report(tmp_path / "page.html").read_text())
+    assert f"{n} were changed: {words}" in page and words in after._repr_html_()
+    assert "as answers about others confirm" not in page
+    assert not after.audited.any() and 0 < n - standing < 15
 
 
 def test_later_answers_do_not_change_what_a_correction_says_about_its_audit(audited):

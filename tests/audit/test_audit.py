@@ -1,10 +1,12 @@
+import warnings
+
 import numpy as np
 import pytest
 from corrections import attacked, quick
 from known_rings import audited, make_ranking, make_suspicious, mark_rows
 
 from subsvms.audit import Audit, Ranking, SimulatedAnnotator, run_audit
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, LabelNoiseWarning
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -162,21 +164,34 @@ def case(cancer):
 
 
 @pytest.mark.parametrize("action", ["fix", "drop", "weight", "review"])
-def test_the_audited_correction_has_its_labels_whatever_the_action(case, action):
-    X, clean, given = case
-    correction = quick(X, given, action=action)
-    audit = audited(correction, clean, 40)
+def test_what_is_confirmed_has_the_action_and_rings_have_their_labels_whatever_it_is(action):
+    rng = np.random.default_rng(0)
+    X = rng.random((1000, 2))
+    clean = np.where(X.sum(axis=1) > 1, "high", "low")
+    given = np.where((clean == "high") & (rng.random(1000) < X[:, 0] / 1.6), "low", clean)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelNoiseWarning)
+        correction = quick(X, given, action=action)
+    audit = audited(correction, clean, 50)
     after = audit.apply(correction)
     decided = np.isin(np.arange(len(given)), list(audit.decided))
-    rest = ~decided & ~after.audited
-    assert np.array_equal(after.labels, audit.labels) and after.kept.all()
-    assert np.sum(after.labels != clean) < np.sum(given != clean) / 2
-    assert np.array_equal(np.flatnonzero(after.action == "audited"), audit.claim.changed)
+    changed, confirmed = np.zeros((2, len(given)), dtype=bool)
+    changed[audit.claim.changed], confirmed[audit.confirmed] = True, True
+    rest, acted = ~decided & ~changed, confirmed & (action != "fix")
+    assert audit.claim.rings and np.array_equal(confirmed, changed & correction.flagged) and confirmed.any()
+    assert np.array_equal(after.audited, changed & ~acted) and after.audited[changed & ~confirmed].all()
+    assert np.array_equal(after.labels, np.where(acted, given, audit.labels))
+    assert np.array_equal(after.kept, ~acted | (action != "drop"))
+    assert np.array_equal(after.flagged, changed) and set(after.action[confirmed]) == {
+        "audited" if action == "fix" else action
+    }
+    assert np.sum(audit.labels != clean) < np.sum(given != clean) / 2
+    assert np.array_equal(after.action == "audited", after.audited)
     assert np.array_equal(after.action == "verified", decided) and np.array_equal(after.decided, decided)
     assert np.array_equal(after.changed, after.labels != given)
-    assert np.all(after.sample_weight[~rest] == 1)
+    assert np.all(after.sample_weight[decided | after.audited] == 1)
     assert np.array_equal(after.labels[rest], given[rest]) and not after.flagged[rest].any()
-    reason = after.explain(int(audit.claim.changed[0]))
+    reason = after.explain(int(np.flatnonzero(after.audited)[0]))
     assert reason.startswith("audited: random answers show that most labels")
 
 

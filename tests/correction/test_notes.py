@@ -86,9 +86,15 @@ VERDICTS = [  # what was found, in a sentence, and what was done about it
      "No other label was changed."),
     (Found(9, 0, "fix", explained=False), "The columns do not explain the labels, so none was changed.",
      "None was changed."),
-    (Found(9, 0, "fix", n_changed=3, n_unseen=2), "3 of 9 labels were changed after answers of people.",
-     "3 were changed, 2 of them unseen, as answers about others confirm."),
-    (Found(9, 0, "fix", n_unseen=0), "0 of 9 labels were changed after answers of people.",
+    (Found(9, 2, "fix", n_changed=3, n_unseen=2), "3 of 9 labels were changed after people had answered.",
+     "3 were changed: 1 after an answer about it; 2 unseen, as answers about others confirm."),
+    (Found(900, 93, "fix", n_changed=101, n_unseen=0, n_standing=91),
+     "101 of 900 labels were changed after people had answered.",
+     "101 were changed: 10 after answers about them; 91 by the rule, without a claim."),
+    (Found(90, 9, "drop", n_changed=5, n_unseen=2),
+     "5 of 90 labels were changed after people had answered. 7 more look wrong and their rows were left out.",
+     "5 were changed: 3 after answers about them; 2 unseen, as answers about others confirm."),
+    (Found(9, 0, "fix", n_unseen=0), "0 of 9 labels were changed after people had answered.",
      "None was changed: the answers confirmed no change."),
 ]  # fmt: skip
 

@@ -15,8 +15,9 @@ from subsvms.exceptions import InputError
 def apply_answers(found: Interview, correction: Correction, outcome: Outcome, *, relabel: bool) -> Correction:
     """Return the correction with what people said, and what follows for rows that nobody looked at.
 
-    Rows of sets that passed get the suggested label, whatever the action is, if `relabel`; otherwise the
-    action is applied to them. Changes that stand are as they were, others are taken back.
+    The action is applied to rows of the first sets, if these passed. Rows of sets that an audit found get the
+    suggested label, whatever the action is, if `relabel`. Changes that stand are as they were, others are
+    taken back.
     """
     if Ranking.of(correction).digest != found.ranking.digest:
         raise InputError(f"The {found.what} was made from another correction: apply it to that one.")
@@ -26,8 +27,8 @@ def apply_answers(found: Interview, correction: Correction, outcome: Outcome, *,
     for row, number in found.decided.items():
         verified[row] = number
     claim = found.claim
-    passed, stands = np.zeros((2, len(correction)), dtype=bool)
-    passed[claim.changed], stands[claim.standing] = True, True
+    passed, confirmed, stands = np.zeros((3, len(correction)), dtype=bool)
+    passed[claim.changed], confirmed[found.confirmed], stands[claim.standing] = True, True, True
     decided = verified >= 0
     judgement = keep_labels(
         correction.judgement, correction.given, correction.flagged & ~passed & ~stands & ~decided,
@@ -40,5 +41,5 @@ def apply_answers(found: Interview, correction: Correction, outcome: Outcome, *,
         flagged=judgement.flagged | passed, halt=np.where(passed, np.int8(Halt.NONE), judgement.halt),
         quality=np.where(known, verified == correction.given, judgement.quality),
     )  # fmt: skip
-    audited = passed & (relabel or correction.settings.action == "fix")
+    audited = passed & ((relabel & ~confirmed) | (correction.settings.action == "fix"))
     return replace(correction, judgement=judgement, verified=verified, audited=audited, audit=outcome)

@@ -95,8 +95,7 @@ class Audit(Interview):
     >>> audit = Audit(correction, n_answers=50, random_state=0)
     >>> while (row := audit.next_row) is not None:
     ...     audit.answer(row, person(row))  # "high", "low", or None for "cannot tell"
-    >>> corrected = audit.apply(correction)
-    >>> int(np.sum(given != clean)), int(np.sum(corrected.labels != clean)) < 60
+    >>> int(np.sum(given != clean)), int(np.sum(audit.labels != clean)) < 60
     (228, True)
     >>> print(audit.claim)
     You checked 50 labels, drawn partly at random; ... of them were wrong. Confirmed: most of the ... changes
@@ -230,10 +229,12 @@ class Audit(Interview):
     def apply(self, correction: Correction) -> Correction:
         """Return the correction with the changes of the audit in place of those of the rule.
 
-        It must be the one that the audit was made from. Answered rows are verified. Rows that changed unseen
-        get the suggested label, whatever the action is, and have the action "audited". Changes of the rule
-        that the audit did not confirm are taken back once it has asked about them; until then, and without
-        any answer, they stand as they were. Missing labels are still filled in.
+        It must be the one that the audit was made from. Answered rows are verified. Changes of the rule and
+        labels that it held back keep the action that was chosen for the correction if they are confirmed, as
+        after `confirm`. Rows of other sets that passed get the suggested label, whatever the action is, and
+        have the action "audited", as all that is changed unseen has if the action is "fix". Changes of the
+        rule that the audit did not confirm are taken back once it has asked about them; until then, and
+        without any answer, they stand as they were. Missing labels are still filled in.
         """
         return apply_answers(self, correction, self.outcome, relabel=True)
 

@@ -233,6 +233,14 @@ class Interview:
             len(rows), n_inside, rings.count_hits(scores[inside]), len(rows) - n_inside, most
         )  # fmt: skip
 
+    @property
+    def confirmed(self) -> np.ndarray:
+        """Rows whose label a first set that passed changes unseen; those of rings are not among them."""
+        confirmed = np.zeros(len(self._changed), dtype=bool)
+        for ring, _, verdict in self._checked[: len(self._sets)]:
+            confirmed[rings.find_passed(ring, verdict)] = True
+        return np.flatnonzero(confirmed & self._changed)
+
     def _find_standing(self):
         standing = self._standing.copy()
         standing[list(self._first)] = False

@@ -89,7 +89,8 @@ def list_steps(correction: Any) -> list[tuple[str, str]]:
     if correction.origin is not None:
         steps.append(("report('report.html')", "writes a page to pass on"))
         steps.append(("review()", "opens a page to decide row by row"))
-    confirm = format_confirm(int(correction.flagged.sum()), int(correction.held_back.sum()))
+    n_flagged, n_held_back = int(correction.flagged.sum()), int(correction.held_back.sum())
+    confirm = format_confirm(n_flagged, n_held_back, correction.settings.action)
     if confirm and correction.audit is None:
         steps.append(("subsvms.audit.confirm(correction)", confirm))
     if is_share_open(correction.noise.error_rate_interval, correction.noise.contradicted):

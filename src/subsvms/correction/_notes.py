@@ -118,24 +118,34 @@ class Found(NamedTuple):
     n_unseen: int | None = None  # labels changed unseen after answers; None before any
     explained: bool = True  # whether the columns explain the labels
     precision: float | None = None  # share of the flagged labels that are expected to be wrong, if known
+    n_standing: int = 0  # labels that the rule changed, and whose change stands after answers without a claim
 
     @property
     def follows_answers(self) -> bool:
         """Whether answers changed labels, or kept all; else the action may still leave rows out."""
         return self.n_unseen is not None and (self.action == "fix" or self.n_unseen > 0 or not self.n_flagged)
 
+    @property
+    def n_acted(self) -> int:
+        """How many labels the action is for, besides those that answers changed."""
+        return 0 if self.action == "fix" else self.n_flagged - (self.n_unseen or 0)
+
 
 def format_verdict(found: Found) -> str:
     labels = f"{found.n_labels:,} labels"
     if found.follows_answers:
-        return f"{found.n_changed:,} of {labels} {_was(found.n_changed)} changed after answers of people."
+        said = f"{found.n_changed:,} of {labels} {_was(found.n_changed)} changed after people had answered."
+        more = f" {found.n_acted:,} more {_look(found.n_acted, found.action)}."
+        return said + more * (found.n_acted > 0)
     if found.n_flagged == 0:
         if not found.explained:
             return "The columns do not explain the labels, so none was changed."
         return f"Nothing to fix: none of {labels} looks wrong enough to change."
-    one = found.n_flagged == 1
-    look, done = ("looks", DONE[found.action][0]) if one else ("look", DONE[found.action][1])
-    return f"{found.n_flagged:,} of {labels} {look} wrong {done}."
+    return f"{found.n_flagged:,} of {labels} {_look(found.n_flagged, found.action)}."
+
+
+def _look(n, action):
+    return f"looks wrong {DONE[action][0]}" if n == 1 else f"look wrong {DONE[action][1]}"
 
 
 def format_done(found: Found, *, dry: bool = False) -> str:
@@ -143,13 +153,10 @@ def format_done(found: Found, *, dry: bool = False) -> str:
 
     How many changes after answers are right is what their claim says: the probabilities know nothing of them.
     """
+    if found.follows_answers:
+        return _format_answered(found)
     n, be = found.n_flagged, "would be" if dry else _was(found.n_flagged)
     none_is = "would be" if dry else "was"
-    if found.follows_answers:
-        if found.n_changed == 0:
-            return "None was changed: the answers confirmed no change."
-        done = f"{found.n_changed:,} {_was(found.n_changed)} changed"
-        return f"{done}, {found.n_unseen:,} of them unseen, as answers about others confirm."
     if n == 0:
         return f"None {none_is} changed." if found.n_changed == 0 else f"No other label {none_is} changed."
     flagged = f"{n:,} {'is' if n == 1 else 'are'} flagged"
@@ -167,13 +174,28 @@ def format_done(found: Found, *, dry: bool = False) -> str:
     return f"{done}; about {n * found.precision:,.0f} of {what}s are expected to be right."
 
 
-def format_confirm(n_flagged: int, n_held_back: int) -> str:
+def _format_answered(found):
+    """Return how many labels were changed after answers, and why each of them, in a sentence."""
+    if found.n_changed == 0:
+        return "None was changed: the answers confirmed no change."
+    n_asked = found.n_changed - (found.n_unseen or 0) - found.n_standing
+    parts = {
+        "after an answer about it" if n_asked == 1 else "after answers about them": n_asked,
+        "unseen, as answers about others confirm": found.n_unseen or 0,
+        "by the rule, without a claim": found.n_standing,
+    }
+    why = "; ".join(f"{n:,} {what}" for what, n in parts.items() if n > 0)
+    return f"{found.n_changed:,} {_was(found.n_changed)} changed: {why}."
+
+
+def format_confirm(n_flagged: int, n_held_back: int, action: str = "fix") -> str:
     """Return what a few answers may confirm, and how long that takes; nothing if there is nothing."""
     n = min(n_flagged, MOST_ASKED) + min(n_held_back, MOST_ASKED)
     if n == 0:
         return ""
-    what = "to confirm these changes" if n_flagged else "to check the labels that were held back"
-    what += ", and to check what was held back," * bool(n_flagged and n_held_back)
+    checked = "to confirm these changes" if action == "fix" else "to check what is flagged"
+    what = checked if n_flagged else "to check the labels that were held back"
+    what += f", and {'to check ' * (action == 'fix')}what was held back," * bool(n_flagged and n_held_back)
     answers = "one answer" if n == 1 else f"at most {n} answers"
     return f"{what} with {answers}, about {MINUTES[round(n * SECONDS_EACH / 60 + 0.4) - 1]}"
 

@@ -57,7 +57,7 @@ class Correction(Verdicts):
     witnesses : Witnesses or None
         Unsuspicious rows to compare the flagged rows with; None if X does not hold finite numbers.
     audited : ndarray of bool of shape (n_rows,) or None
-        Labels that an audit changed, whatever the action for other rows is.
+        Labels that answers changed unseen: in sets that an audit found, whatever the action is.
     audit : Outcome or None
         Of that audit; `print(correction.audit.claim)` says what may be said after it.
     choice : Choice or None
@@ -120,6 +120,7 @@ class Correction(Verdicts):
             n_unseen=None if self.audited is None else int(self._unseen.sum()),
             explained=self.noise.explained,
             precision=None if unknown else float(self.confidence[flagged].mean()),
+            n_standing=0 if self.audit is None else int(self.changed[self.audit.claim.standing].sum()),
         )  # fmt: skip
 
     @property

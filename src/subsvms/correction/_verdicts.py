@@ -58,7 +58,7 @@ class Verdicts:
 
     @property
     def _unseen(self) -> np.ndarray:
-        """Rows whose label an audit changed, whatever the action is."""
+        """Rows whose label answers about others changed; in sets that an audit found with any action."""
         return np.zeros(len(self), dtype=bool) if self.audited is None else self.audited
 
     @property

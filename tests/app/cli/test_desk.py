@@ -12,13 +12,13 @@ import pytest
 from answered_audits import answer_all, fill_in, make_folder, person_of
 from loans import call, read
 
-from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk
 from subsvms.app.runs.history_file import holds_decisions
 
 
 @pytest.fixture(scope="module")
 def corrected(tmp_path_factory):
-    return make_folder(tmp_path_factory.mktemp("audited"), n=400)
+    return make_folder(tmp_path_factory.mktemp("audited"), n=400, action="fix")
 
 
 @pytest.fixture
@@ -87,6 +87,28 @@ def test_a_confirmation_in_a_file(corrected, folder, tmp_path):
     assert said(folder, "--status") in output
     call("audit", folder, "--answers", 20, "--questions", tmp_path / "more.csv")
     assert "begins with these questions" in call("confirm", folder, code=2).output
+    for command in ("confirm", "audit"):  # an audit that nobody has answered yet
+        shown = " ".join(call(command, folder, "--status").output.split())
+        assert " (8 of 20 labels, 8 of at most " in shown and "Confirmed: most of the " in shown
+
+
+def test_what_stands_after_a_review_run_is_named_with_the_command_that_follows_it(tmp_path):
+    made = make_folder(tmp_path, missing=())
+    desk = ConfirmDesk(made.folder)
+    answer_all(desk, person_of(made.clean))
+    assert desk.progress()["stands"]
+    shown = " ".join(call("confirm", made.folder, "--status").output.split())
+    write = f"To write the table with these labels: subsvms apply {made.folder} --undecided suggestion"
+    assert write in shown and shown.endswith("it leaves what is confirmed or kept as it was given.")
+    call(*write.partition("subsvms ")[2].split())
+    assert [row["default"] for row in read(made.folder / "final.csv")] == desk.work.audit.labels.tolist()
+
+
+def test_the_state_of_an_audit_of_an_earlier_version_is_refused_too(folder):
+    (folder / "audit.json").write_text("{}")
+    for command in ("audit", "confirm"):
+        shown = call(command, folder, "--status", code=2).output
+        assert "an audit that version 0.1 began" in " ".join(shown.split())
 
 
 def test_an_estimate_in_a_file(corrected, folder, tmp_path):

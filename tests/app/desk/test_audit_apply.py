@@ -10,7 +10,7 @@ from loans import call, read
 from nasty_texts import assert_refused
 
 from subsvms.app.desk.apply import apply_labels
-from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk
 from subsvms.app.report import place_audit, place_final
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.files import digest_bytes
@@ -18,7 +18,8 @@ from subsvms.exceptions import TableError
 
 
 @pytest.fixture
-def finished_audit(made):
+def finished_audit(tmp_path):
+    made = make_folder(tmp_path, action="fix")
     desk = AuditDesk(made.folder)
     answer_all(desk, person_of(made.clean))
     return SimpleNamespace(desk=desk, **vars(made))
@@ -43,6 +44,31 @@ def test_labels_follow_the_audit(finished_audit, tmp_path):
     said = " ".join(call("apply", finished_audit.folder, "--output", tmp_path / "g.csv").output.split())
     assert claim in said
     assert (tmp_path / "g.csv").read_bytes() == (tmp_path / "f.csv").read_bytes()
+
+
+@pytest.mark.parametrize("action", ["fix", "drop", "weight", "review"])
+def test_answers_of_an_audit_leave_what_is_confirmed_to_the_action(tmp_path, action):
+    made = make_folder(tmp_path, missing=(), action=action)
+    confirmation = ConfirmDesk(made.folder)
+    answer_all(confirmation, person_of(made.clean))
+    first = apply_labels(made.folder, output=tmp_path / "f.csv")
+    desk = AuditDesk(made.folder, repeat=False)
+    answer_all(desk, person_of(made.clean), most=1)
+    one = apply_labels(made.folder, output=tmp_path / "g.csv")
+    row = desk.log[-1].row
+    for before, now in ((first.labels.dropped, one.labels.dropped), (first.labels.unseen, one.labels.unseen)):
+        assert set(now) == set(before) - {row}
+    answer_all(desk, person_of(made.clean))
+    last = apply_labels(made.folder, output=tmp_path / "h.csv")
+    rows = {row + 1 for row in desk.work.confirmed}
+    assert len(rows) > 50 and last.labels.dropped == (rows if action == "drop" else set())
+    passed = {row + 1 for row in desk.work.changed}
+    assert last.labels.unseen.keys() == (passed if action == "fix" else passed - rows)
+    follow = apply_labels(made.folder, output=tmp_path / "i.csv", undecided="suggestion").labels.followed
+    assert follow.keys() == (rows if action in ("weight", "review") else set())
+    assert desk.progress()["stands"] == (action in ("weight", "review"))
+    told = f"Confirmed, but left as given after the action {action}: {len(rows)} suggestions"
+    assert (told in str(last)) == (action in ("weight", "review"))
 
 
 def test_only_for_missing_labels_are_suggestions_followed_without_the_audit(finished_audit, tmp_path):
@@ -75,8 +101,8 @@ def test_an_audit_that_has_decided_nothing_leaves_the_suggestions_that_stand(mad
     assert len(done.labels.unseen) == 0 and "So far no other label is changed." in str(done)
     assert done.n_changed == sum(label != desk.table.labels[row] for row, label in desk.work.labels.items())
     assert str(done).endswith(
-        f"{n_flagged - 2} suggestions that stand are not followed here, for want of proof: "
-        "undecided='suggestion' follows them."
+        f"Kept without a claim, but left as given: {n_flagged - 2} suggestions, which undecided='suggestion' "
+        "follows."
     )
     section = read_section(made.folder)
     assert "The questions go on: what is said above holds for the answers so far." in section
@@ -144,7 +170,7 @@ def test_the_report_gets_a_section_when_the_audit_ends(made):
     section = read_section(made.folder)
     claim = desk.work.audit.claim
     assert str(claim) in section and "Labels checked 50 of 50" in section
-    assert f"Changed without being seen {len(desk.work.changed)}" in section
+    assert "Changed without being seen 0" in section and len(desk.work.confirmed) > 100
     first = claim.sets[0]
     assert f"Changes of the run {first.n_rows} {first.n_checked} {first.n_hits} " in section
     assert "Answered by 1 person, last on 20" in section

@@ -151,8 +151,8 @@ def test_what_is_kept_without_a_claim_is_followed_only_where_suggestions_are(cha
     assert first.verdict == "kept"
     done = apply_labels(changed.folder)
     n = first.n_unseen
-    words = f"{n} suggestions that stand are not followed here, for want of proof: undecided='suggestion'"
-    assert len(done.labels.unseen) == 0 and f"{words} follows them." in str(done)
+    words = f"Kept without a claim, but left as given: {n} suggestions, which undecided='suggestion' follows."
+    assert len(done.labels.unseen) == 0 and words in str(done)
     assert len(apply_labels(changed.folder, undecided="suggestion", force=True).labels.followed) == n
 
 

@@ -114,7 +114,8 @@ def test_a_forged_audit_is_refused_in_one_sentence(made, what):
 def test_an_audit_that_an_earlier_version_began_in_the_file_of_decisions_is_refused(made):
     begin(made.folder, change_state(format=1))
     said = "decisions.sqlite' holds an audit that version 0.1 began, and this version asks otherwise: apply"
-    assert_refused(said, AuditDesk, made.folder)
+    refused = assert_refused(said, AuditDesk, made.folder)
+    assert refused.endswith("to begin again, which takes the decisions of the review page away, too.")
     assert_refused(said, apply_labels, made.folder)
     begin(made.folder, change_state())
     assert answer_all(AuditDesk(made.folder), person_of(made.clean)) > 40

@@ -288,7 +288,7 @@ def test_the_verdict_is_said_as_far_as_it_is_known():
     assert say_verdict(known) == "2 of 5 labels look wrong and were corrected."
     assert (
         say_verdict(known | {"audited": 1, "changed": 3})
-        == "3 of 5 labels were changed after answers of people."
+        == "3 of 5 labels were changed after people had answered."
     )
     assert say_verdict(known | {"flagged": None}) == say_verdict(known | {"action": "burn"}) == ""
 

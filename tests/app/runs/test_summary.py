@@ -79,10 +79,10 @@ def test_a_summary_is_plain_and_its_values_are_cut_short(run):
 
 FLAT = """
     title label version finished features columns_used columns sample rule action ensemble parameters digest
-    versions seconds rows labelled missing filled flagged changed dropped verified held_back audited kept_by
-    explained error_rate error_rate_interval noise_matrix expected_precision contradicted_share classes
-    moves groups worst n_worst n_labels expected_wrong certified notes remarks standing words listing next
-    folder model files
+    versions seconds rows labelled missing filled flagged changed dropped verified held_back audited
+    unclaimed kept_by explained error_rate error_rate_interval noise_matrix expected_precision
+    contradicted_share classes moves groups worst n_worst n_labels expected_wrong certified notes remarks
+    standing words listing next folder model files
 """
 
 
@@ -220,6 +220,10 @@ def test_where_labels_were_changed_a_few_answers_are_recommended(run):
     summary = change(summarise(run, [], 9, **WRITTEN), flagged=40, held_back=4)
     said = ", and to check what was held back, with at most 19 answers, about three minutes: subsvms confirm "
     assert f"To confirm these changes{said}'my loans.subsvms'" in list_steps(summary)
+    said = "To check what is flagged, and what was held back, with at most 19 answers, about three minutes: "
+    steps = list_steps(change(summary, action="review"))
+    assert f"{said}subsvms confirm 'my loans.subsvms'" in steps
+    assert not any("these changes" in step for step in steps)
     for counts in ({"flagged": 0, "held_back": 0}, {"audited": 3}):
         assert not any("subsvms confirm" in step for step in list_steps(change(summary, **counts)))
 

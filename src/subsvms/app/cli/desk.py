@@ -67,7 +67,7 @@ def confirm(folder: Folder, **given: Any) -> None:
     At most 15 questions about either. Answers are stored in the folder, and stand. Press Ctrl-C to stop, and
     give the same command to go on. Then subsvms apply writes the table. An audit goes on from these answers.
     """
-    ask(folder, AuditOptions(**given), "ConfirmDesk", "Questions about what was changed in {title}")
+    ask(folder, AuditOptions(**given), "confirm", "Questions about what was changed in {title}")
 
 
 @app.command(epilog="Example: subsvms audit loans.subsvms --answers 50")
@@ -85,25 +85,24 @@ def audit(folder: Folder, **given: Any) -> None:
         raise InputError(Sentence(words))
     n_answers = asked.answers or asked.estimate
     how: Any = {"n_answers": n_answers, "repeat": asked.repeat, "for_model": asked.for_model}
-    desk = "AuditDesk" if asked.estimate is None else "EstimateDesk"
-    ask(folder, asked, desk, "Questions about {n_answers:,} labels of {title}", **how)
+    part = "audit" if asked.estimate is None else "estimate"
+    ask(folder, asked, part, "Questions about {n_answers:,} labels of {title}", **how)
 
 
-def ask(folder: Path, asked: AuditOptions, name: str, first: str, **how: Any) -> None:
-    """Open the page of a desk with questions, or write or read a file, as the options say."""
+def ask(folder: Path, asked: AuditOptions, part: str, first: str, **how: Any) -> None:
+    """Open the page with questions of a part, or write or read a file, as the options say."""
     if sum((asked.questions is not None, asked.import_from is not None, asked.status)) > 1:
         raise InputError(Sentence("Give only one of {questions}, {import_from} and {status}."))
     if asked.status:
         print_status(folder)
         return
-    from subsvms.app.desk import audit as desks
+    from subsvms.app.desk.audit import DESKS, count_answers
     from subsvms.app.desk.exchange import import_answers, write_questions
 
-    open_desk = getattr(desks, name)
     # answers to questions that nobody wrote cannot be right
-    create = asked.import_from is None or open_desk.kind.part in desks.count_answers(folder)
+    create = asked.import_from is None or part in count_answers(folder)
     how |= {"seed": asked.seed, "confidence": asked.level, "create": create}
-    with closing(open_desk(folder, **how)) as desk:
+    with closing(DESKS[part](folder, **how)) as desk:
         if asked.questions is not None:
             print_text(write_questions(desk, asked.questions, force=asked.force))
         elif asked.import_from is not None:
@@ -133,15 +132,16 @@ def open_page(desk: Any, first: str, verb: str, what: str, port: int, browser: b
 
 def print_status(folder: Path) -> None:
     """Print where the questions about a run stand that somebody has answered."""
-    from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk, count_answers
+    from subsvms.app.desk.audit import DESKS, count_answers
 
-    answered = {part for part, n_answers in count_answers(folder).items() if n_answers}
+    n_answers = count_answers(folder)
+    answered = {part for part, n in n_answers.items() if n}
     if not answered:
         print_text("No question has been answered yet.")
-    if "audit" in answered:  # it begins with those
-        answered -= {"confirm"}
-    for open_desk in (ConfirmDesk, AuditDesk, EstimateDesk):
-        if open_desk.kind.part in answered:
+    if "confirm" in answered and "audit" in n_answers:  # it begins with those
+        answered = answered - {"confirm"} | {"audit"}
+    for part, open_desk in DESKS.items():
+        if part in answered:
             with closing(open_desk(folder, create=False)) as desk:
                 print_progress(desk)
 
@@ -156,3 +156,5 @@ def print_progress(desk: Any) -> None:
     if progress["finished"] and desk.part != "estimate":
         follow = {"undecided": "suggestion"} if progress["stands"] else {}
         print_text(f"To write the table with these labels: {write_command('apply', desk.folder, **follow)}")
+        if follow:
+            print_text("Without --undecided suggestion it leaves what is confirmed or kept as it was given.")

@@ -1,8 +1,8 @@
 """The desk at which people look at a run: they review its issues, or answer the questions of an audit.
 
-- `opened`: the folder, opened; `rows`: rows of its table; `old_audit`: what version 0.1.0 stored;
+- `opened`: the folder, opened; `rows`: rows of its table; `questions`: what people are asked, in order;
 - `review`: issues that people decide about in any order; `evidence`: what they see;
-- `audit`: a desk with `questions`, which are drawn and whose answers stand, and what follows from them;
+- `audit`: a desk with such questions, which are drawn and whose answers stand, and what follows from them;
 - `exchange`: both in files of other tools (`tool_files`); `apply`: the table with the labels that follow;
 - `server` and `guard`: the page, alone or beside a program that goes on.
 """

@@ -109,7 +109,8 @@ class Applied:
         rest = " and ".join([followed] * (n_followed > 0) + [kept] * (self.n_kept > 0))
         out = f" {format_count(n_dropped, 'row is left out.', 'rows are left out.')}" * (n_dropped > 0)
         others = "other issues" if self.labels.known else "issues"
-        return f"{self.changed}: {self.sources}.{rest and f' Of the {others}, {rest}.'}{out}"
+        sources = self.sources
+        return f"{self.changed}. {sources[0].upper()}{sources[1:]}.{rest and f' Of the {others}, {rest}.'}{out}"
 
     def __str__(self) -> str:
         return join_sentences([self.words, f"The table is in {self.path}.", *self.remarks])
@@ -172,10 +173,16 @@ def remark_on_audit(desk: ReviewDesk, labels: Labels, result: Result) -> list[st
         changed = format_count(undone, "label that the run changed is", "labels that the run changed are")
         them = "it" if undone == 1 else "them"
         remarks.append(f"{changed} as given here: answers did not confirm {them}.")
-    if standing := len(result.standing.keys() - known):
-        words = "{labels} not followed here, for want of proof: {undecided=suggestion} follows {them}."
-        labels_are = format_count(standing, "suggestion that stands is", "suggestions that stand are")
-        remarks.append(Sentence(words, labels=labels_are, them="it" if standing == 1 else "them"))
+    standing, action = result.standing.keys() - known, desk.options.action
+    proved = standing & result.confirmed.keys()
+    told = {
+        f"Confirmed, but left as given after the action {action}": len(proved),
+        "Kept without a claim, but left as given": len(standing - proved),
+    }
+    for what, n in told.items():
+        if n:
+            words = "{what}: {n}, which {undecided=suggestion} follows."
+            remarks.append(Sentence(words, what=what, n=format_count(n, "suggestion")))
     return remarks
 
 

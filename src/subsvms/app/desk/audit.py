@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from subsvms.app.desk.opened import Desk, open_acts
+from subsvms.app.desk.opened import Desk, open_acts, refuse_old
 from subsvms.app.desk.questions import Confirm, Sample, Turns, take
 from subsvms.app.features.make import LEFT_OUT
 from subsvms.app.names import SCORE_PARTS, SCORES
@@ -84,7 +84,7 @@ class QuestionDesk(Desk):
     def _open(self, create: bool, wanted: dict[str, Any]) -> None:
         """Go on with what was begun, or begin."""
         folder, begun, part = str(self.folder), self.decisions.begun, self.part
-        self.refuse_old()
+        refuse_old(self.folder, self.decisions)
         self._refuse_late()
         if part not in begun:
             if not create:
@@ -162,7 +162,7 @@ class QuestionDesk(Desk):
         """Return where it stands, with what others answered."""
         with self.lock:
             self._read_new()
-            return self.work.describe(len(self.log))
+            return self.work.describe(len(self.log), self.options.action)
 
     def list_questions(self) -> tuple[int, list[int]]:
         """Return the number of the next question, and all rows that may be answered now, in their order."""
@@ -216,7 +216,7 @@ class QuestionDesk(Desk):
             for who, *_ in read:
                 self.leases.pop(who, None)
                 self.seen[who] = time.monotonic()
-            progress = self.work.describe(len(self.log))
+            progress = self.work.describe(len(self.log), self.options.action)
             if progress["finished"]:
                 with suppress(TableError, OSError):  # the answer is stored; `apply` says what is wrong
                     self.add_to_report(Result.read(self).describe())
@@ -291,6 +291,9 @@ class EstimateDesk(QuestionDesk):
     kind = Sample
 
 
+DESKS: dict[str, type[QuestionDesk]] = {one.kind.part: one for one in (ConfirmDesk, AuditDesk, EstimateDesk)}
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """What people answered about a run's folder, and what follows: nothing before the first answer."""
@@ -298,12 +301,12 @@ class Result:
     turns: Turns | None  # the audit, or the confirmation if there is no audit
     sample: Sample | None  # the rows of the estimate
     answers: list[Answer]  # all of them
-    action: str  # of the run, which a confirmation leaves as it is
+    action: str  # of the run: it is for what is confirmed
 
     @classmethod
     def read(cls, desk: Desk) -> "Result":
         """Return what was found about a run that is open."""
-        desk.refuse_old()
+        refuse_old(desk.folder, desk.decisions)
         begun, answers = desk.decisions.begun, desk.decisions.answers
         works: dict[str, Any] = {}
         scores = read_own_scores(desk) if any(answers.values()) else None
@@ -333,25 +336,26 @@ class Result:
 
     @property
     def unseen(self) -> dict[int, Any]:
-        """Those of them that get this label; a confirmation applies the action of the run."""
-        return {} if self._is_confirmed and self.action != "fix" else self.passed
+        """Those of them that get this label: what is confirmed only if the run fixes labels."""
+        acted = {} if self.action == "fix" else self.confirmed
+        return {row: label for row, label in self.passed.items() if row not in acted}
+
+    @property
+    def confirmed(self) -> dict[int, Any]:
+        """Those of them in what the run changed or held back: its action is for them."""
+        confirmed = {} if self.turns is None else self.turns.confirmed
+        return {row: label for row, label in self.passed.items() if row - 1 in confirmed}
 
     @property
     def left_out(self) -> set[int]:
         """Rows that are left out because it is confirmed that their label is wrong."""
-        return set(self.passed) if self._is_confirmed and self.action == "drop" else set()
+        return set(self.confirmed) if self.action == "drop" else set()
 
     @property
     def standing(self) -> dict[int, Any]:
         """Suggestions of the run that stand, but are not followed by themselves, by row from 1."""
-        if self.turns is None:
-            return {}
-        stands = {row + 1: label for row, label in self.turns.standing.items()}
-        return stands | (self.passed if self._is_confirmed and self.action in ("weight", "review") else {})
-
-    @property
-    def _is_confirmed(self):
-        return isinstance(self.turns, Confirm)
+        stands = {} if self.turns is None else self.turns.list_standing(self.action)
+        return {row + 1: label for row, label in stands.items()}
 
     @property
     def claims(self) -> list[str]:
@@ -400,4 +404,5 @@ def count_answers(folder: Path) -> dict[str, int]:
     """Return which of "audit", "confirm" and "estimate" were begun in a run's folder, and their answers."""
     read_record(folder)  # an error says that this is not the folder of a run
     with closing(open_acts(folder)) as decisions:
+        refuse_old(folder, decisions)
         return {part: len(answers) for part, answers in decisions.answers.items()}

@@ -75,19 +75,6 @@ class Desk:
             )
         return TableRows(self.folder, table)
 
-    def refuse_old(self) -> None:
-        """Raise an error if version 0.1 began an audit in the folder: its questions had another order."""
-        path, begun = self.folder / names.AUDIT, self.decisions.begun.get("audit")
-        state = begun.get("state") if isinstance(begun, dict) else None
-        if isinstance(state, dict) and state.get("format") == OLD:
-            path = self.decisions.file.path
-        elif not path.exists():
-            return
-        raise TableError(
-            f"{str(path)!r} holds an audit that version 0.1 began, and this version asks otherwise: apply "
-            "it with that version, or move the file away to begin again."
-        )
-
     @contextmanager
     def fitting(self) -> Iterator[None]:
         """Refuse acts that cannot be about the run, whatever their seals say."""
@@ -169,3 +156,17 @@ class Desk:
 def open_acts(folder: Path, *, create: bool = False, **known: Any) -> AnswerStore:
     """Open the file of what people did in the folder of a run; options as in `AnswerStore`."""
     return AnswerStore(folder / names.DECISIONS, folder / names.RECORD, create=create, **known)
+
+
+def refuse_old(folder: Path, decisions: AnswerStore) -> None:
+    """Raise an error if version 0.1 began an audit in a folder: its questions had another order."""
+    path, begun, loses = folder / names.AUDIT, decisions.begun.get("audit"), ""
+    state = begun.get("state") if isinstance(begun, dict) else None
+    if isinstance(state, dict) and state.get("format") == OLD:
+        path, loses = decisions.file.path, ", which takes the decisions of the review page away, too"
+    elif not path.exists():
+        return
+    raise TableError(
+        f"{str(path)!r} holds an audit that version 0.1 began, and this version asks otherwise: apply it "
+        f"with that version, or move the file away to begin again{loses}."
+    )

@@ -20,6 +20,7 @@ from subsvms.exceptions import InputError, Setting, TableError
 
 ALL = 2**62  # of the upcoming rows
 AHEAD = 5  # rows of a set that several people answer at once: it may pass any time, and the rest is in vain
+LEFT_AS_GIVEN = ("weight", "review")  # actions of a run that change no label
 CHECKED = {  # what is said of a set while it is checked, if nobody may know how many were wrong so far
     "changes": "changes of the run", "held_back": "labels that the run held back",
     "confirm": "labels of a set",
@@ -86,23 +87,26 @@ class Turns:
             raise InputError("the table does not have all rows that were left out")
         return cls(cls.kind.load(begun.state, scores.rank(left_out)), begun.left_out)
 
-    def describe(self, n_answers: int) -> dict[str, Any]:
-        """Return where it stands after so many answers: plain values."""
+    def describe(self, n_answers: int, action: str) -> dict[str, Any]:
+        """Return where it stands after so many answers about a run with this action: plain values."""
         now, claim = self.audit.progress, self.audit.claim
         said, share, is_proof = str(now), now.share, now.stage in CHECKED and not self.is_blind
         if self.is_blind and now.stage in CHECKED:
             said = f"Checking {now.n_rows:,} {CHECKED[now.stage]}: {now.asked} of at most {now.of}"
         n_asked, n_labels = n_answers - len(self.early), self.options["n_answers"]
         total = f"{n_asked} of at most {self.most_questions} questions"
-        if isinstance(self.audit, Audit):
-            labels = f"{claim.n_answers} of {n_labels} labels"
-            total = f"{labels}, {total}" if self.repeats else labels
+        if isinstance(self.audit, Audit) and not self.repeats:
+            total = f"{claim.n_answers} of {n_labels} labels"
+        told = claim.rings or claim.sets
+        if self.repeats and not self.finished:  # other counts, and a claim, would tell which answers repeat
+            said, told = said.partition(":")[0], False
+            now, share, is_proof = replace(now, asked=n_asked, of=self.most_questions), 0.0, False
         return {
             "stage": now.stage, "sentence": said, "asked": now.asked, "of": now.of,
             "share": share if is_proof else now.asked / max(now.of, 1),
             "is_proof": is_proof, "total": total, "answers": n_answers, "finished": self.finished,
-            "claim": self.said if claim.rings or claim.sets or self.finished else None,
-            "stands": self.finished and len(claim.standing) > 0,
+            "claim": self.said if told or self.finished else None,
+            "stands": self.finished and len(self.list_standing(action)) > 0,
         }  # fmt: skip
 
     @property
@@ -162,9 +166,18 @@ class Turns:
         return self._suggest(self.audit.claim.changed)
 
     @property
-    def standing(self) -> dict[int, Any]:
+    def confirmed(self) -> dict[int, Any]:
+        """Those of them in what the run changed or held back: its action is for them."""
+        return self._suggest(self.audit.confirmed)
+
+    @property
+    def unclaimed(self) -> dict[int, Any]:
         """The suggested label of each row whose change by the run stands without a claim."""
         return self._suggest(self.audit.claim.standing)
+
+    def list_standing(self, action: str) -> dict[int, Any]:
+        """Return suggestions that stand, but after a run with this action are not followed by themselves."""
+        return self.unclaimed | (self.confirmed if action in LEFT_AS_GIVEN else {})
 
     def _suggest(self, rows):
         suggested = self.audit.ranking.suggested
@@ -237,7 +250,7 @@ class Sample:
             raise InputError("other rows would be drawn from it")
         return sample
 
-    def describe(self, n_answers: int) -> dict[str, Any]:
+    def describe(self, n_answers: int, action: str) -> dict[str, Any]:
         """As in `Turns`."""
         done, of, finished = len(self.answers), len(self.rows), self.finished
         return {

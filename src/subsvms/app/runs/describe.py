@@ -21,7 +21,7 @@ COLUMNS_SHOWN = 40  # of a row
 COUNTED = ("contradicted", "flagged", "changed", "left_out", "changed_to", "filled")  # of a `Tally`, by class
 SETS = {"changes": "Changes of the run", "held_back": "Labels it held back"}
 VERDICTS = {  # what became of such a set
-    "passed": "confirmed", "kept": "kept without a claim", "back": "as given", "asked": "all were asked",
+    "passed": "confirmed", "kept": "kept without a claim", "back": "as given", "asked": "nothing is left",
 }  # fmt: skip
 TEXT_SHOWN = 5000  # characters of a value of a row to look at: long texts are there to be read
 
@@ -222,7 +222,7 @@ def describe_audit(outcome: Outcome, n_unseen: int) -> dict[str, Any]:
         }
         for name, one, unseen, verdict in pairs
     ]  # fmt: skip
-    most = "at most" if claim.is_confirmation else "of"
+    most = "of at most" if claim.is_confirmation else "of"
     figures = [
         ["Labels checked", f"{claim.n_answers} {most} {outcome.n_answers}"],
         ["Of them wrong", str(claim.n_overturned)], ["Changed without being seen", str(n_unseen)],
@@ -230,7 +230,7 @@ def describe_audit(outcome: Outcome, n_unseen: int) -> dict[str, Any]:
     ]  # fmt: skip
     if not claim.is_confirmation:
         figures += [
-            ["Overturned labels asked again", "yes" if outcome.repeat else "no"],
+            ["Some questions asked again", "yes" if outcome.repeat else "no"],
             ["For a model", "yes" if claim.threshold > 0.5 else "no"],
         ]
     return {

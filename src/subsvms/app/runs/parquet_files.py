@@ -198,7 +198,7 @@ class Scores:
         """Return the scores of a correction."""
         rows, judgement = np.arange(len(correction)), correction.judgement
         flagged = correction.flagged & ~correction.missing & ~correction.decided
-        best = np.where(flagged, judgement.suggested, judgement.rival)
+        best = judgement.rival  # of a flagged label this is the suggestion
         return cls(
             classes=correction.classes, given=correction.given, suggested=best,
             quality=correction.label_quality, confidence=judgement.posterior[rows, best],

@@ -77,7 +77,8 @@ class Counted:
     dropped: int
     verified: int
     held_back: int
-    audited: int | None  # labels changed unseen after answers of people; None before any
+    audited: int | None  # labels changed unseen after people had answered; None before any
+    unclaimed: int  # labels that the run changed, and that stay so after answers without a claim
     kept_by: list[list[Any]]  # what kept the labels that were held back, in words, and how many
 
 
@@ -197,13 +198,14 @@ def describe_table(run: Run) -> About:
 def count_labels(run: Run) -> Counted:
     """Return how many rows and labels there are of each kind."""
     correction, tally, missing = run.correction, run.tally, run.tally.rows - run.tally.labelled
-    settings, audited = correction.settings, correction.audited
+    settings, audited, audit = correction.settings, correction.audited, correction.audit
     kept_by = [[words_of.format_keeper(Halt[name], settings), n] for name, n in tally.kept_by.items()]
     return Counted(
         rows=tally.rows, labelled=tally.labelled, missing=missing, filled=missing * settings.fill_missing,
         flagged=tally.n_flagged, changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
         held_back=tally.held_back, kept_by=kept_by,
-        audited=None if correction.audit is None or audited is None else int(audited.sum()),
+        audited=None if audit is None or audited is None else int(audited.sum()),
+        unclaimed=0 if audit is None else int(correction.changed[audit.claim.standing].sum()),
     )  # fmt: skip
 
 
@@ -259,7 +261,7 @@ def format_result(about: About, counted: Counted, noise: Estimated, listing: str
         words.append(words_of.ESTIMATED_BEFORE)
     found = words_of.Found(
         counted.labelled, flagged, about.action, counted.changed, counted.audited, noise.explained,
-        noise.expected_precision,
+        noise.expected_precision, counted.unclaimed,
     )  # fmt: skip
     words.append(words_of.format_done(found, dry=dry))
     if counted.held_back:
@@ -341,7 +343,7 @@ def format_next_steps(summary: Summary, at_hand: Handles) -> list[str]:
             which = f"the first {len(doubts)} labels" if len(doubts) > 1 else "the first label"
             wrong = f"expected wrong: about {sum(doubts):.0f}"
             steps.append(f"Worth a look: {which} in {at_hand.listed}; {wrong}.")
-        confirm = words_of.format_confirm(counted.flagged, counted.held_back)
+        confirm = words_of.format_confirm(counted.flagged, counted.held_back, summary.about.action)
         if confirm and counted.audited is None:
             steps.append(f"{confirm.capitalize()}: {at_hand.confirm}")
         steps.append(f"To decide on the listed labels one by one: {at_hand.review}")

@@ -9,7 +9,7 @@ import { askName, isAsking, listenToDialogs, ownName } from "./dialogs.js";
 import { $, make, makeValue, name } from "./elements.js";
 import { openHelp } from "./keys.js";
 import { get, post, Refused } from "./server.js";
-import { count, inShell, plural, quote, shorten } from "./words.js";
+import { inShell, plural, quote, shorten } from "./words.js";
 
 const AGAIN = 2_000; // milliseconds until another attempt to start
 const GLANCE = 400; // milliseconds in which nobody reads a question: presses are meant for the one before
@@ -81,8 +81,6 @@ function drawQuestion(question) {
   state.question = question;
   show("ask");
   if (!isOther) return;
-  $("row").hidden = state.meta.is_blind; // the number would give a row away that is asked again
-  if (!state.meta.is_blind) write("row", `Row ${count(question.row)}`);
   $("question").replaceChildren("What should “", name(state.meta.label), "” be?");
   $("values").replaceChildren(...question.columns.map((column, i) => makePair(column, question.values[i])));
   $("main").scrollTop = 0;
@@ -113,6 +111,7 @@ function drawEnd({ claim, stands }) {
   const { part, folder } = state.meta;
   const follow = stands ? " --undecided suggestion" : "";
   write("next", `subsvms ${part === "estimate" ? "audit" : "apply"} ${inShell(folder)}${follow}`);
+  $("without").hidden = !stands;
   if (part === "confirm") write("more", `subsvms audit ${inShell(folder)}`);
   show("end");
 }
@@ -127,12 +126,11 @@ function drawName() {
  * What is said after an answer; nothing about the label if it may be asked again.
  *
  * @param {{ given: string | null, suggested: string | null, label: string | null }} told
- * @param {number} row
  */
-function formatTold({ given, suggested, label }, row) {
+function formatTold({ given, suggested, label }) {
   const said = `${label === null ? "“cannot tell”" : quote(label)} is stored`;
   if (given === null) return `${said}.`;
-  return `Row ${count(row)}: ${said}. Its label was ${quote(given)}; suggested was ${quote(suggested)}.`;
+  return `${said}. The label was ${quote(given)}; suggested was ${quote(suggested)}.`;
 }
 
 /** @param {string | null} label */
@@ -157,7 +155,7 @@ async function answer(label) {
 async function store({ row, id }, label) {
   try {
     const found = await post("answer", { who: ownName(), row, id, label });
-    tell(formatTold(found.told, row));
+    tell(formatTold(found.told));
     draw(found);
   } catch (error) {
     if (error instanceof Refused && error.status === 409) draw(error.found); // the question that is open now
