@@ -40,7 +40,7 @@ def test_labels_follow_the_audit(finished_audit, tmp_path):
     assert done.n_changed == sum(new != old for new, old in zip(wanted, given, strict=True))
     claim = str(desk.work.audit.claim)
     assert claim in str(done)
-    assert f"given: 50 were answered in the audit and {n_unseen} were changed by it unseen." in str(done)
+    assert f"given. 50 were answered in the audit and {n_unseen} were changed by it unseen." in str(done)
     said = " ".join(call("apply", finished_audit.folder, "--output", tmp_path / "g.csv").output.split())
     assert claim in said
     assert (tmp_path / "g.csv").read_bytes() == (tmp_path / "f.csv").read_bytes()
@@ -223,7 +223,7 @@ def test_where_nobody_decided_the_report_does_not_say_that_people_did(made):
     shown = find_shown(made.folder)
     n = len(done.labels.followed)
     assert n and not done.labels.known and done.words in shown
-    assert f"nobody has decided on a row. Of the issues, {n} follow the suggestion" in done.words
+    assert f"Nobody has decided on a row. Of the issues, {n} follow the suggestion" in done.words
     assert "people decided" not in shown and "decide on more rows" not in shown
     assert f"To decide on rows, and to write it again: subsvms review {made.folder}, then " in shown
     assert f"subsvms apply {made.folder} --undecided suggestion --force" in shown

@@ -102,9 +102,12 @@ def test_a_copy_of_the_first_answers_is_not_an_answer_to_what_is_asked_again(mad
     import_answers(desk, path)
     again = tmp_path / "again.csv"
     write_questions(desk, again)
-    lines = read(again)  # those that are asked again, and the first of the next stage
-    assert {line["row"] for line in lines[:-1]} <= {line["row"] for line in read(path)}
-    assert len(lines) > 1 and desk.progress()["stage"] == "locate"
+    asked, lines = {line["row"] for line in read(path)}, read(again)
+    while not any(line["row"] in asked for line in lines):  # until some are asked again
+        fill_in(again, person_of(made.clean))
+        import_answers(desk, again)
+        write_questions(desk, again, force=True)
+        lines = read(again)
     assert import_answers(desk, path).startswith("0 ")
     fill_in(again, person_of(made.clean))
     assert import_answers(desk, again).startswith(f"{len(lines)} ")

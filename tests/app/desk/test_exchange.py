@@ -39,7 +39,7 @@ def test_apply_and_export_work_from_the_command_line(desk, folder, tmp_path):
     said = call("export", folder, "--import", tmp_path / "d.csv").output
     assert "1 decision was imported; 0 lines had no label." in said
     assert "issues are in" in call("export", folder, "--to", "jsonl", "--output", tmp_path / "i.jsonl").output
-    assert "1 of 500 labels differs from the one given: 1 row was decided" in " ".join(
+    assert "1 of 500 labels differs from the one given. 1 row was decided" in " ".join(
         call("apply", folder, "--output", tmp_path / "f.csv").output.split()
     )
     assert "Give either --to" in call("export", folder, code=2).output

@@ -110,7 +110,9 @@ class Applied:
         out = f" {format_count(n_dropped, 'row is left out.', 'rows are left out.')}" * (n_dropped > 0)
         others = "other issues" if self.labels.known else "issues"
         sources = self.sources
-        return f"{self.changed}. {sources[0].upper()}{sources[1:]}.{rest and f' Of the {others}, {rest}.'}{out}"
+        return (
+            f"{self.changed}. {sources[0].upper()}{sources[1:]}.{rest and f' Of the {others}, {rest}.'}{out}"
+        )
 
     def __str__(self) -> str:
         return join_sentences([self.words, f"The table is in {self.path}.", *self.remarks])

@@ -9,6 +9,7 @@ which anybody may have changed.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -95,9 +96,10 @@ class Turns:
             said = f"Checking {now.n_rows:,} {CHECKED[now.stage]}: {now.asked} of at most {now.of}"
         n_asked, n_labels = n_answers - len(self.early), self.options["n_answers"]
         total = f"{n_asked} of at most {self.most_questions} questions"
-        if isinstance(self.audit, Audit) and not self.repeats:
-            total = f"{claim.n_answers} of {n_labels} labels"
-        told = claim.rings or claim.sets
+        if isinstance(self.audit, Audit) and (self.finished or not self.repeats):
+            labels = f"{claim.n_answers} of {n_labels} labels"
+            total = f"{labels}, {total}" if self.repeats else labels
+        told = bool(claim.rings or claim.sets)
         if self.repeats and not self.finished:  # other counts, and a claim, would tell which answers repeat
             said, told = said.partition(":")[0], False
             now, share, is_proof = replace(now, asked=n_asked, of=self.most_questions), 0.0, False
