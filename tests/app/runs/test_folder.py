@@ -164,7 +164,7 @@ def test_force_replaces_only_what_the_run_wrote(tmp_path, found, when):
     with pytest.raises(TableError) as caught, fill_folder(place, force=True) as folder:
         fill(folder, "new")
         CHANGES[found](place / found)
-    words = "decisions that people made" if found == "decisions.sqlite" else found
+    words = "decisions or answers of people" if found == "decisions.sqlite" else found
     assert words in str(caught.value) and str(place) in str(caught.value)
     there = names(tmp_path)
     assert f"a.subsvms/{found}" in there and "a.subsvms/corrected.csv" in there
@@ -203,7 +203,7 @@ def test_what_is_added_while_a_folder_is_moved_comes_back_with_it(tmp_path, monk
 
     real = os.rename
     monkeypatch.setattr(folders.os, "rename", rename)
-    with pytest.raises(TableError, match="decisions that people made"):
+    with pytest.raises(TableError, match="decisions or answers of people"):
         with fill_folder(place, force=True) as folder:
             fill(folder, "new")
     assert read_title(place) == "old" and (place / "decisions.sqlite").is_file()
