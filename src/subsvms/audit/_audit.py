@@ -11,7 +11,7 @@ m answers, with delta = 1 - level for all of them together:
    of all answers so far.
 
 Changes of the rule that are not decided are kept, without a claim, if hits minus misses are at least .4 of
-the answers. (Taken back, they left more wrong labels of every kind: `benchmarks/audit.py`.)
+the answers. (Taken back, they left more wrong labels of every kind of noise when it was tried.)
 """
 
 from collections.abc import Mapping
