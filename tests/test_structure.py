@@ -24,7 +24,7 @@ GROUND = """
     exceptions _callers _columns _numbers _labels _validation _effort _atomic _states metrics
 """
 APP_GROUND = "app.quoting app.names"  # for all of the application
-LIBRARY = "ensemble certificates theory correction audit displays adversaries datasets"
+LIBRARY = "ensemble certificates theory correction annotators audit displays adversaries datasets"
 MAY_USE = {  # each room, and the rooms it may import from, besides the ground and itself
     **dict.fromkeys(f"{GROUND} {APP_GROUND}".split(), ""),
     "ensemble": "",
@@ -32,6 +32,7 @@ MAY_USE = {  # each room, and the rooms it may import from, besides the ground a
     "theory": "ensemble certificates",
     "correction": "ensemble certificates",
     "audit": "correction",
+    "annotators": "correction",
     "adversaries": "",
     "datasets": "",
     "displays": "theory correction certificates",
@@ -121,13 +122,14 @@ def test_only_a_few_modules_touch_compiled_code():
 
 PUBLIC = {  # what users may count on: changing it is a change of the interface
     "subsvms": """
-        Correction LabelCorrector SubSVMClassifier adversaries audit certificates correct_labels
-        correct_table datasets displays exceptions load metrics save scale theory
+        Correction LabelCorrector SubSVMClassifier adversaries annotators audit certificates
+        correct_labels correct_table datasets displays exceptions load metrics save scale theory
     """,
     "subsvms.adversaries": """
         ATTACKS Attack attack boundary_flips class_conditional_flips directed_flips greedy_flips
         region_flips surest_flips uniform_flips
     """,
+    "subsvms.annotators": "Consensus Person find_consensus measure_agreement",
     "subsvms.audit": """
         Audit CheckedSet Claim Confirmation ErrorRate PassedRing Progress Ranking SimulatedAnnotator confirm
         draw_rows estimate_error_rate run_audit

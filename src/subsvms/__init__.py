@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what type checkers and editors see
     from subsvms import (
         adversaries,
+        annotators,
         audit,
         certificates,
         datasets,
@@ -30,7 +31,7 @@ _HOMES = dict.fromkeys(("Correction", "LabelCorrector", "correct_labels"), "corr
 _HOMES |= dict.fromkeys(("SubSVMClassifier", "load", "save"), "ensemble") | {"correct_table": "app.frames"}
 
 __all__ = [
-    "Correction", "LabelCorrector", "SubSVMClassifier", "adversaries", "audit", "certificates",
+    "Correction", "LabelCorrector", "SubSVMClassifier", "adversaries", "annotators", "audit", "certificates",
     "correct_labels", "correct_table", "datasets", "displays", "exceptions", "load", "metrics",
     "save", "scale", "theory",
 ]  # fmt: skip

@@ -64,6 +64,8 @@ class Correction(Verdicts):
         The SVMs that were chosen from the data, and what they were compared with; None if they were given.
     judge : str or None
         Who judged, in words, if not SVMs.
+    consensus : Consensus or None
+        What several people's answers say, if these judged the labels of the majority (`subsvms.annotators`).
     style, origin
         The data frame library of the user's table, and the table, if `correct_table` read it.
 
@@ -95,6 +97,7 @@ class Correction(Verdicts):
     style: FrameStyle = FrameStyle()
     choice: Choice | None = None
     judge: str | None = None
+    consensus: Any = None  # of several people, in place of the rule: `subsvms.annotators`
     origin: Any = None  # of `correct_table`: it shows rows, and makes the report and the review
 
     certainty = renamed_attribute("certainty", "level")
@@ -184,6 +187,9 @@ class Correction(Verdicts):
         return reasons if numbers.ndim else reasons[0]
 
     def _explain(self, rows):
+        if self.consensus is not None:
+            acts = self.action[rows].tolist()
+            return [f"{act}: {why}" for act, why in zip(acts, self.consensus.explain(rows), strict=True)]
         names = [repr(name) for name in self.classes.tolist()]
         compared = self.compared[rows]
         columns = {

@@ -1,0 +1,455 @@
+"""The consensus of several people about each row, with the features as a judge of its own."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _num_samples
+
+from subsvms._labels import Classes
+from subsvms._numbers import check_count, check_range, check_seed
+from subsvms._validation import check_rows
+from subsvms.annotators._agreement import compute_alpha
+from subsvms.annotators._answers import FEW, Answers, note_answers, read_answers
+from subsvms.annotators._judge import judge_rows, read_probabilities, scale_votes
+from subsvms.annotators._model import (
+    MOST_ROWS,
+    Fit,
+    Powers,
+    choose_powers,
+    fit_answers,
+    hold_out,
+    log_powered,
+    normalise,
+)
+from subsvms.annotators._people import Person, describe_people
+from subsvms.correction import Correction, correct_labels
+from subsvms.correction._frames import FrameStyle, build_frame, find_style
+from subsvms.correction._rule import Halt, Judgement
+from subsvms.exceptions import InputError, Note, format_percent, name_few
+
+WRONG = 0.02  # by which stated and seen agreement may differ, besides chance
+CHUNK = 1 << 22  # numbers that are held at a time
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Whether held-out answers agree with the consensus of the others as often as it says.
+
+    It finds probabilities that are too large, unless people err alike: they agree, although wrong.
+
+    Attributes
+    ----------
+    n_held : int
+        Answers that were held out.
+    expected, agreed : float
+        Share of them that should agree, and that did.
+    spread : float
+        Standard deviation of `agreed`, if `expected` is right.
+    """
+
+    n_held: int
+    expected: float
+    agreed: float
+    spread: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether they agree as often as expected, but for chance and a small difference."""
+        return self.agreed >= self.expected - WRONG - 2.0 * self.spread
+
+    def __str__(self) -> str:
+        seen = f"agreed with the others in {format_percent(self.agreed)}"
+        checked = f"{self.n_held:,} held-out answers {seen}, {format_percent(self.expected)} were expected"
+        return checked if self.holds else f"not calibrated: {checked}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Consensus:
+    """What several people's answers, and the features, say about each row; and about the people.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    probability : ndarray of shape (n_rows, n_classes)
+        Of each class, for each row.
+    people : list of Person
+        How often each is right, which classes they mix up, and what to do about it.
+    powers : (float, float)
+        How much answers and judge count, chosen by answers that were held out; 1 each for people who err
+        independently of each other and of the judge.
+    calibration : Calibration or None
+        Whether held-out answers bear out the probabilities; None if no row has two answers.
+    notes : tuple of str
+        What to know about people and answers before using the result.
+    level : float
+        Of the limits of people's shares.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subsvms.annotators import find_consensus
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 3))
+    >>> truth = np.where(X[:, 0] + X[:, 1] > 0, "spam", "ham")
+    >>> other = np.where(truth == "spam", "ham", "spam")
+    >>> answers = [np.where(rng.random(400) < rate, other, truth) for rate in (0.1, 0.2, 0.3)]
+    >>> consensus = find_consensus(X, np.transpose(answers), random_state=0)
+    >>> int(np.sum(consensus.majority != truth)), int(np.sum(consensus.labels != truth)) < 30
+    (56, True)
+    >>> print(consensus.people[2])
+    person 3: 400 answers, right in about ... % (...; by chance ... %); says 'spam' for ... % of 'ham'
+    """
+
+    answers: Answers
+    fit: Fit
+    powers: Powers
+    log_q: np.ndarray | None  # (n_rows, n_classes): of the judge; None without one
+    calibration: Calibration | None
+    alone: np.ndarray  # (n_rows, n_classes): probabilities by the answers alone
+    notes: tuple[Note, ...]
+    level: float = 0.95
+    style: FrameStyle = FrameStyle()
+    judged: Correction | None = None  # of the majority labels, by the same judge
+
+    def __len__(self) -> int:
+        return self.answers.n_rows
+
+    def __repr__(self) -> str:
+        answers = self.answers
+        return f"Consensus({len(answers):,} answers of {len(answers.names)} people about {len(self):,} rows)"
+
+    def __str__(self) -> str:
+        """Return what was found, with what it rests on."""
+        answers, wrong = self.answers, self.expected_wrong
+        n_differ = int(np.sum(self._known & (self._numbers != self._majority) & (self._majority >= 0)))
+        held = "nothing was held out to check this" if self.calibration is None else str(self.calibration)
+        judge = "the judge and people err" if self.log_q is not None and self.powers.judge else "people err"
+        return (
+            f"Consensus of {len(answers):,} answers of {len(answers.names)} people about {len(self):,} rows: "
+            f"{n_differ:,} labels differ from the majority's. About {format_percent(wrong)} of the labels "
+            f"are wrong, if {judge} independently, given the true class ({held})."
+        )
+
+    @property
+    def classes(self) -> np.ndarray:
+        return self.answers.classes
+
+    @property
+    def probability(self) -> np.ndarray:
+        return self.fit.posterior
+
+    @cached_property
+    def _known(self):
+        """Rows about which somebody, or the judge, said anything."""
+        judged = np.zeros(len(self), dtype=bool)
+        if self.log_q is not None and self.powers.judge > 0:
+            judged = ~np.isnan(self.log_q).any(axis=1)
+        return (self.answers.per_row > 0) | judged
+
+    @property
+    def _numbers(self):
+        return np.where(self._known, self.probability.argmax(axis=1), -1)
+
+    @cached_property
+    def _majority(self):
+        return count_majority(self.answers, self.alone)
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The most probable label of each row; None where nothing is known."""
+        return self._name(self._numbers)
+
+    @property
+    def majority(self) -> np.ndarray:
+        """What most people said; where several labels are tied, the one of the more reliable people."""
+        return self._name(self._majority)
+
+    def _name(self, numbers):
+        return Classes(self.classes).name(numbers) if np.any(numbers < 0) else self.classes[numbers]
+
+    @property
+    def confidence(self) -> np.ndarray:
+        """Probability of each label in `labels`; NaN where nothing is known."""
+        return np.where(self._known, self.probability.max(axis=1), np.nan)
+
+    @property
+    def expected_wrong(self) -> float:
+        """Share of the labels that are wrong, if the probabilities hold (see `calibration`)."""
+        return float(np.mean(1.0 - self.confidence[self._known]))
+
+    @cached_property
+    def people(self) -> list[Person]:
+        return describe_people(self.answers, self.fit, self.level)
+
+    @property
+    def agreement(self) -> float:
+        """Krippendorff's alpha: 1 if people always agree, 0 if no more than by chance."""
+        return compute_alpha(self.answers.counts)
+
+    @cached_property
+    def gain(self) -> np.ndarray:
+        """How much more probable one more answer, of an average person, would make the label of each row."""
+        joint, p = self.fit.pooled**self.powers.answers, self.probability
+        joint = joint / joint.sum(axis=1, keepdims=True)
+        gain, step = np.zeros(len(self)), max(1, CHUNK // joint.size)
+        for start in range(0, len(self), step):
+            some = p[start : start + step]
+            gain[start : start + step] = (some[:, :, None] * joint).max(axis=1).sum(axis=1) - some.max(axis=1)
+        return np.maximum(gain, 0.0)
+
+    def ask_next(self, n: int = 20) -> Any:
+        """Return the rows that another answer would help most, and whom to ask, as a data frame.
+
+        A row helps if its label is open, and if people can tell its likely classes apart: rows that everybody
+        mixes up come late. The person is the one, of those with ten answers and more who have not answered
+        about the row yet, whose answer would help most; None if there is nobody.
+        """
+        check_count("n", n)
+        rows = np.argsort(-self.gain, kind="stable")[:n]
+        able = [i for i, person in enumerate(self.people) if person.n_answers >= FEW]
+        second = self._second[rows]
+        columns = {
+            "row": rows if self.style.index is None else self.style.index[rows],
+            "gain": self.gain[rows], "label": self._name(self._numbers[rows]),
+            "second_label": self.classes[second], "confidence": self.confidence[rows],
+            "ask": [self._choose_person(int(row), able) for row in rows],
+        }  # fmt: skip
+        return build_frame(columns, replace(self.style, index=None))
+
+    def _choose_person(self, row, able):
+        asked = set(self.answers.person[self.answers.row == row].tolist())
+        free = [person for person in able if person not in asked]
+        if not free:
+            return None
+        worth = [(self.probability[row][:, None] * self.people[one].matrix).max(axis=0).sum() for one in free]
+        return self.people[free[int(np.argmax(worth))]].name
+
+    @property
+    def _second(self):
+        others = self.probability.copy()
+        others[np.arange(len(self)), self.probability.argmax(axis=1)] = -1.0
+        return others.argmax(axis=1)
+
+    @property
+    def disputed(self) -> np.ndarray:
+        """Rows about which people disagree, the most open first."""
+        rows = np.flatnonzero((self.answers.counts > 0).sum(axis=1) > 1)
+        return rows[np.argsort(self.confidence[rows], kind="stable")]
+
+    def explain(self, rows: Any) -> Any:
+        """Return why one row has its label, in words that name the people; a list for several rows.
+
+        Parameters
+        ----------
+        rows : int, array-like of int, or array-like of bool of shape (n_rows,)
+            Row numbers from 0, or which rows.
+        """
+        numbers = check_rows(rows, len(self))
+        reasons = [self._explain(int(row)) for row in np.atleast_1d(numbers)]
+        return reasons if numbers.ndim else reasons[0]
+
+    def _explain(self, row):
+        if not self._known[row]:
+            return "nobody answered about this row"
+        names = [repr(name) for name in self.classes.tolist()]
+        right = {person.name: person.right for person in self.people}
+        said: dict[int, list[str]] = {}
+        for name, label in self.answers.list_about(row):
+            said.setdefault(label, []).append(f"{name} (right in {format_percent(right[name])})")
+        best = self._numbers[row]
+        heard = sorted(said.items(), key=lambda item: (item[0] != best, -len(item[1]), item[0]))
+        sides = [
+            f"{name_few(who)} {'says' if len(who) == 1 else 'say'} {names[label]}" for label, who in heard
+        ]
+        if not sides:
+            sides = ["nobody answered about this row"]
+        if self.log_q is not None and not np.isnan(self.log_q[row]).any() and self.powers.judge > 0:
+            q = normalise(self.log_q[row : row + 1])[0]
+            who = "the features" if self.judged is None or self.judged.judge is None else self.judged.judge
+            sides.append(f"{who} alone give{'s' if who != 'the features' else ''} {names[int(q.argmax())]} "
+                         f"{format_percent(q.max())}")  # fmt: skip
+        return f"{names[best]} with probability {self.confidence[row]:.3f}: {'; '.join(sides)}"
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a line for each row, like that of a `Correction`."""
+        rows = np.arange(len(self))
+        columns = {
+            "label": self.labels, "confidence": self.confidence, "majority_label": self.majority,
+            "n_answers": self.answers.per_row,
+            "n_agreeing": self.answers.counts[rows, np.maximum(self._numbers, 0)].round().astype(int),
+            "second_label": self.classes[self._second], "gain": self.gain,
+        }  # fmt: skip
+        return build_frame(columns, self.style)
+
+    def people_to_frame(self) -> Any:
+        """Return a data frame with a line for each person."""
+        fields = ("name", "n_answers", "right", "low", "high", "chance", "depends", "advice")
+        columns = {name: [getattr(person, name) for person in self.people] for name in fields}
+        return build_frame(columns, replace(self.style, index=None))
+
+    @cached_property
+    def correction(self) -> Correction:
+        """The consensus as a correction of the majority's labels: for audits, reviews and displays.
+
+        Examples
+        --------
+        >>> from subsvms.annotators import find_consensus
+        >>> from subsvms.audit import Audit
+        >>> answers = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "a", "b"]] * 10
+        >>> Audit(find_consensus(None, answers, random_state=0).correction, n_answers=10)
+        Audit(0 of 10 answers, ...)
+        """
+        judged = self.judged
+        if judged is None:
+            how: dict[str, Any] = {"estimator": "probabilities", "n_witnesses": 0, "random_state": 0}
+            judged = correct_labels(self._among_majority(self.probability), self.majority, **how)
+        return self.apply(judged)
+
+    def _among_majority(self, probability):
+        """Return probabilities of the classes that some majority has."""
+        known = np.unique(self._majority[self._majority >= 0])
+        kept = probability[:, known]
+        return kept / kept.sum(axis=1, keepdims=True)
+
+    def apply(self, correction: Correction) -> Correction:
+        """Return a correction of the majority's labels, judged by the consensus in place of the rule."""
+        places = Classes(self.classes).number(correction.classes)
+        posterior = np.maximum(self.probability[:, places], 0.0)
+        posterior = posterior / np.maximum(posterior.sum(axis=1, keepdims=True), 1e-300)
+        given, rows, best = correction.given, np.arange(len(self)), posterior.argmax(axis=1)
+        known = (given >= 0) & self._known
+        score = posterior[rows, best]
+        firm = score > (correction.settings.min_confidence or 0.0)
+        decided = correction.decided
+        flagged = known & (best != given) & firm & ~decided
+        others = np.where(np.arange(len(places)) == given[:, None], -1.0, posterior)
+        own = posterior[rows, np.maximum(given, 0)]
+        judgement = Judgement(
+            posterior=posterior, suggested=np.where(flagged | (given < 0), best, given), flagged=flagged,
+            rival=others.argmax(axis=1), score=score, quality=np.where(given < 0, np.nan, own),
+            halt=np.where(decided, np.int8(Halt.VERIFIED), np.int8(Halt.NONE)),
+            notes=(*correction.judgement.notes, *self.notes),
+        )  # fmt: skip
+        return replace(correction, judgement=judgement, withstands=None, witnesses=None, consensus=self)
+
+
+def find_consensus(
+    X: Any, answers: Any, *, pred_probs: Any = None, estimator: Any = None, classes: Iterable | None = None,
+    level: float = 0.95, n_jobs: int | None = None, random_state: int | None = None,
+) -> Consensus:  # fmt: skip
+    """Find the label of each row from several people's answers, and how often each of them is right.
+
+    People are compared with each other and with a judge that learned from the features: rows that look alike
+    bear each other out, so that a row with one answer, or with a tie, can be decided as well. How much the
+    answers and the judge count is chosen by answers that are held out.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features) or None
+        As in `correct_labels`. With None the answers alone decide, by the model of Dawid and Skene.
+    answers : data frame, or array-like of shape (n_rows, n_people)
+        One line an answer, in columns `row` (numbers of the rows of X, from 0), `person` and `label`; or a
+        line for each row and a column for each person, None or NaN where the person did not answer.
+    pred_probs : array-like of shape (n_rows, n_classes), default=None
+        Out-of-sample probabilities of any model, in the order of `classes`; in place of X as the judge.
+    estimator : classifier or list of classifiers, default=None
+        Another judge than SVMs, as in `correct_labels`.
+    classes : iterable, default=None
+        All classes, if some of them may be in no answer; by default those that are.
+    level : float, default=0.95
+        Of the limits of the share of a person's answers that are right.
+    n_jobs, random_state
+        As in `correct_labels`; None is the seed 0.
+
+    Returns
+    -------
+    Consensus
+        `labels`, `confidence`, `people`, `notes`, `ask_next()`, `explain(row)`, `to_frame()`, and more.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from subsvms.annotators import find_consensus
+    >>> answers = pd.DataFrame({
+    ...     "row": [0, 0, 0, 1, 1, 1, 2, 2, 2], "person": ["ann", "bob", "cem"] * 3,
+    ...     "label": ["spam", "spam", "ham", "ham", "ham", "ham", "spam", "ham", "spam"],
+    ... })
+    >>> find_consensus(None, answers).labels
+    array(['spam', 'ham', 'spam'], dtype='<U4')
+    """
+    seed = check_seed(random_state)
+    check_range("level", level, 0, 1, "()")
+    if pred_probs is not None and estimator is not None:
+        raise InputError("estimator learns from X and pred_probs replaces it as the judge: give one of them.")
+    judge = X if X is not None else pred_probs
+    n_rows = None if judge is None else _num_samples(judge)
+    read = read_answers(answers, n_rows, classes)
+    if len(read.classes) < 2:
+        raise InputError("answers must hold at least two classes: there is nothing to find out.")
+    alone = fit_answers(read, np.zeros((read.n_rows, read.n_classes))).posterior
+    judged: Correction | None = None
+    notes: tuple[Note, ...] = ()
+    log_q = None
+    if pred_probs is not None:
+        log_q = read_probabilities(pred_probs, read)
+    elif X is not None:
+        majority = count_majority(read, alone)
+        judged, notes = judge_rows(X, read.classes, majority, estimator, n_jobs, seed)
+        log_q = None if judged is None else scale_votes(judged, read.classes, alone, read.per_row > 0)
+    style = find_style(X, pred_probs)
+    return combine(read, alone, log_q, seed, level=level, style=style, judged=judged, notes=notes)
+
+
+def combine(
+    answers: Answers,
+    alone: np.ndarray,
+    log_q: np.ndarray | None,
+    seed: int,
+    *,
+    notes: tuple[Note, ...] = (),
+    **more: Any,
+) -> Consensus:
+    """Return the consensus of answers and a judge whose probabilities are known; `more` is for the result."""
+    several = np.flatnonzero(answers.per_row > 1)
+    some, q = answers, log_q
+    if len(several) > MOST_ROWS:
+        drawn = np.sort(np.random.default_rng([seed, 8]).choice(several, MOST_ROWS, replace=False))
+        some, q = answers.of_rows(drawn), None if log_q is None else log_q[drawn]
+    powers, held = choose_powers(some, q, seed)
+    flat = np.zeros((answers.n_rows, answers.n_classes))
+    fit = fit_answers(
+        answers, flat if log_q is None else log_powered(log_q, powers.judge), powers.answers
+    )  # fmt: skip
+    calibration = None
+    if held:
+        used = np.zeros(some.counts.shape) if q is None else q
+        checked = [hold_out(some, used, powers, out) for out in held]
+        p, agreed = (
+            np.concatenate([getattr(one, name) for one in checked]) for name in ("agreeing", "agreed")
+        )
+        spread = float(np.sqrt((p * (1.0 - p)).sum()) / len(p))
+        calibration = Calibration(len(p), float(p.mean()), float(agreed.mean()), spread)
+    notes = (*notes, *note_answers(answers))
+    return Consensus(
+        answers=answers,
+        alone=alone,
+        fit=fit,
+        powers=powers,
+        log_q=log_q,
+        calibration=calibration,
+        notes=notes,
+        **more,
+    )
+
+
+def count_majority(answers: Answers, alone: np.ndarray) -> np.ndarray:
+    """Return the class that most people said about each row, -1 without answers.
+
+    Ties go to the class that is more probable by the answers alone (n_rows, n_classes).
+    """
+    counts = np.round(answers.counts, 6)
+    tied = counts == counts.max(axis=1, keepdims=True)
+    return np.where(answers.per_row > 0, np.where(tied, alone, -1.0).argmax(axis=1), -1)

@@ -1,0 +1,116 @@
+"""What is known of each person: how often right, against chance, and which classes are mixed up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv
+
+from subsvms.annotators._answers import FEW, Answers
+from subsvms.annotators._model import Fit
+from subsvms.exceptions import format_interval, format_percent
+
+MOST_MIXED = 3  # pairs of classes that are named
+LEAST_MIXED = 0.1  # share of a class that is given as another
+
+
+@dataclass(frozen=True, eq=False)
+class Person:
+    """One person who answered; `str` says what is known in a sentence.
+
+    What is right is not known but estimated, by the consensus: the limits hold as far as it does.
+
+    Attributes
+    ----------
+    name : str
+    n_answers : int
+        How many rows the person answered about.
+    right, low, high : float
+        Share of the answers that are right, and its limits.
+    chance : float
+        The share that would be right if the person said the same classes as often, but at random.
+    matrix : ndarray of shape (n_classes, n_classes)
+        How often the person says each class (columns) about rows of each true class (lines).
+    mixed : list of (true class, said class, share)
+        Which classes the person mixes up most.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subsvms.annotators import find_consensus
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(2, size=300)
+    >>> answers = [np.where(rng.random(300) < rate, 1 - truth, truth) for rate in (0.05, 0.1, 0.5)]
+    >>> consensus = find_consensus(None, np.transpose(answers), random_state=0)
+    >>> [person.depends for person in consensus.people]
+    [True, True, False]
+    """
+
+    name: str
+    n_answers: int
+    right: float
+    low: float
+    high: float
+    chance: float
+    matrix: np.ndarray
+    mixed: list[tuple]
+
+    @property
+    def depends(self) -> bool:
+        """Whether the answers certainly depend on the true class: the limits leave out chance."""
+        return not self.low <= self.chance <= self.high
+
+    @property
+    def advice(self) -> str:
+        """What the numbers suggest, in a few words."""
+        if self.n_answers < FEW:
+            return "too few answers to say"
+        if self.high < self.chance:
+            return "says the opposite: check how the classes were explained"
+        if not self.depends:
+            return "no better than chance: look at the answers, and explain the classes again"
+        if self.mixed:
+            true, said, share = self.mixed[0]
+            return f"says {said!r} for {format_percent(share)} of {true!r}"
+        return "mixes up no two classes often"
+
+    def __str__(self) -> str:
+        limits = format_interval(self.low, self.high)
+        return (
+            f"{self.name}: {self.n_answers:,} answers, right in about {format_percent(self.right)} "
+            f"({limits}; by chance {format_percent(self.chance)}); {self.advice}"
+        )
+
+
+def describe_people(answers: Answers, fit: Fit, level: float) -> list[Person]:
+    """Return what is known of each person, in the order of their numbers."""
+    n_people, names = len(answers.names), answers.classes.tolist()
+    weight, posterior = answers.weight, fit.posterior[answers.row]
+    hits = weight * posterior[np.arange(len(answers)), answers.label]
+    n_said = np.bincount(answers.person, weight, n_people)
+    k = np.bincount(answers.person, hits, n_people)
+    said = np.zeros((n_people, len(names)))
+    np.add.at(said, (answers.person, answers.label), weight)
+    chance = (fit.total * said).sum(axis=1) / np.maximum(n_said, 1.0) ** 2
+    side = (1.0 - level) / 2.0
+    low, high = (betaincinv(k + 0.5, n_said - k + 0.5, one) for one in (side, 1.0 - side))  # Jeffreys
+    people = []
+    for person in range(n_people):
+        matrix = fit.matrix(answers, person)
+        mixed = _find_mixed(matrix, fit.total[person], names)
+        right = float(k[person] / n_said[person])
+        limits = float(low[person]), float(high[person]), float(chance[person])
+        people.append(Person(answers.names[person], round(n_said[person]), right, *limits, matrix, mixed))
+    return people
+
+
+def _find_mixed(matrix, n_true, names):
+    """Return the pairs of classes that a person mixes up, most rows first."""
+    wrong = np.where(np.eye(len(matrix), dtype=bool), 0.0, matrix)
+    rows = wrong * n_true[:, None]
+    order = np.argsort(-rows, axis=None, kind="stable")[:MOST_MIXED]
+    places = zip(*np.unravel_index(order, matrix.shape), strict=True)
+    return [
+        (names[c], names[d], float(matrix[c, d]))
+        for c, d in places
+        if matrix[c, d] >= LEAST_MIXED and rows[c, d] >= 1.0
+    ]
