@@ -126,7 +126,7 @@ class Consensus:
         answers, wrong = self.answers, self.expected_wrong
         n_differ = int(np.sum(self._known & (self._numbers != self._majority) & (self._majority >= 0)))
         held = "nothing was held out to check this" if self.calibration is None else str(self.calibration)
-        judge = "the judge and people err" if self.log_q is not None and self.powers.judge else "people err"
+        judge = "features and people err" if self.log_q is not None and self.powers.judge else "people err"
         return (
             f"Consensus of {len(answers):,} answers of {len(answers.names)} people about {len(self):,} rows: "
             f"{n_differ:,} labels differ from the majority's. About {format_percent(wrong)} of the labels "
@@ -208,16 +208,21 @@ class Consensus:
         about the row yet, whose answer would help most; None if there is nobody.
         """
         check_count("n", n)
+        columns = self.list_next(n)
+        rows = columns["row"]
+        columns["row"] = rows if self.style.index is None else self.style.index[rows]
+        return build_frame(columns, replace(self.style, index=None))
+
+    def list_next(self, n: int) -> dict[str, Any]:
+        """Return the columns of `ask_next`, with row numbers."""
         rows = np.argsort(-self.gain, kind="stable")[:n]
         able = [i for i, person in enumerate(self.people) if person.n_answers >= FEW]
         second = self._second[rows]
-        columns = {
-            "row": rows if self.style.index is None else self.style.index[rows],
-            "gain": self.gain[rows], "label": self._name(self._numbers[rows]),
+        return {
+            "row": rows, "gain": self.gain[rows], "label": self._name(self._numbers[rows]),
             "second_label": self.classes[second], "confidence": self.confidence[rows],
             "ask": [self._choose_person(int(row), able) for row in rows],
         }  # fmt: skip
-        return build_frame(columns, replace(self.style, index=None))
 
     def _choose_person(self, row, able):
         asked = set(self.answers.person[self.answers.row == row].tolist())
@@ -286,9 +291,12 @@ class Consensus:
 
     def people_to_frame(self) -> Any:
         """Return a data frame with a line for each person."""
+        return build_frame(self.list_people(), replace(self.style, index=None))
+
+    def list_people(self) -> dict[str, list]:
+        """Return the columns of `people_to_frame`."""
         fields = ("name", "n_answers", "right", "low", "high", "chance", "depends", "advice")
-        columns = {name: [getattr(person, name) for person in self.people] for name in fields}
-        return build_frame(columns, replace(self.style, index=None))
+        return {name: [getattr(person, name) for person in self.people] for name in fields}
 
     @cached_property
     def correction(self) -> Correction:
@@ -333,7 +341,7 @@ class Consensus:
             halt=np.where(decided, np.int8(Halt.VERIFIED), np.int8(Halt.NONE)),
             notes=(*correction.judgement.notes, *self.notes),
         )  # fmt: skip
-        return replace(correction, judgement=judgement, withstands=None, witnesses=None, consensus=self)
+        return replace(correction, judgement=judgement, witnesses=None, consensus=self)
 
 
 def find_consensus(

@@ -24,6 +24,7 @@ from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import Classes, check_verified
 from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
 from subsvms.app.options import LABEL_OPTIONS, Options, TableOptions, list_options, option, taking
+from subsvms.app.runs.answers import merge_answers
 from subsvms.app.runs.causes import MOST_LABELS, Carriers, find_carriers
 from subsvms.app.runs.describe import choose_columns
 from subsvms.app.runs.folder import prepare_place
@@ -59,8 +60,9 @@ class FrameOptions(TableOptions):
         kind="pandas.DataFrame, polars.DataFrame, polars.LazyFrame or pyarrow.Table",
     )
     label: Hashable = option(
-        MISSING,
-        "Name of the label column: text, whole numbers or booleans, null where a label is missing.",
+        None,
+        "Name of the label column: text, whole numbers or booleans, null where a label is missing. Only "
+        "with `annotators` it may be left out.",
         kind="str",
     )
     _: KW_ONLY
@@ -126,17 +128,28 @@ def correct_table(asked: FrameOptions) -> Correction:
     """
     clock = Clock()
     reading = {name: getattr(asked, name) for name in LABEL_OPTIONS}
-    table = read_frame(asked.frame, asked.label, **reading)
-    decided = () if asked.verified is None else _list_verified(asked.verified, table)
     shared = {one.name: getattr(asked, one.name) for one in list_options(TableOptions)}
-    options = Options(str(asked.label), verified=decided, **shared)
+    options = Options("" if asked.label is None else str(asked.label), **shared)
+    if options.annotators or options.annotator_column is not None:
+        columns, options, notes = merge_answers(read_frame(asked.frame, None), options)
+        table = read_frame(columns, options.label, **reading)
+        table = replace(table, notes=(*notes, *table.notes))
+    elif asked.label is None:
+        raise TableError("{label} is missing: name the label column, or columns of answers in {annotators}.")
+    else:
+        table = read_frame(asked.frame, asked.label, **reading)
+    decided = () if asked.verified is None else _list_verified(asked.verified, table)
+    options = replace(options, verified=decided)
     clock.lap("reading")
     run = run_in_memory(
         table, options, features=asked.features, n_jobs=asked.n_jobs, device=asked.device,
         n_witnesses=asked.n_witnesses, clock=clock,
     )  # fmt: skip
     origin = FrameRun(run, asked.features)
-    correction = replace(run.correction, style=find_style(asked.frame), origin=origin)
+    style = find_style(asked.frame)
+    if len(run.correction) != len(asked.frame):  # one line an answer: the index is not of the rows
+        style = replace(style, index=None)
+    correction = replace(run.correction, style=style, origin=origin)
     for note in correction._cautions:
         warnings.warn(note, LabelNoiseWarning, stacklevel=find_stacklevel())
     return correction

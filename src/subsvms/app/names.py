@@ -7,6 +7,8 @@ from subsvms._atomic import SUFFIX
 RECORD, REPORT, ISSUES, LISTED = "run.json", "report.html", "issues.parquet", "issues.csv"
 SCORES = "scores.parquet"
 TABLE, DENSE, SPARSE = "table.parquet", "features.npy", "features.npz"  # a data frame, and its embeddings
+ANSWERED = ".answers"  # in the name of a table that was made for a run from answers of several people
+PEOPLE, ASK_NEXT = "people.csv", "ask-next.csv"
 DECISIONS = "decisions.sqlite"
 DECISION_FILES = tuple(DECISIONS + more for more in ("", "-wal", "-shm", "-journal"))  # SQLite's, too
 AUDIT = "audit.json"
@@ -42,6 +44,7 @@ UNDER_WAY = re.compile(  # all that is written before a record names the files, 
         *map(re.escape, (RECORD, REPORT, ISSUES, LISTED, SCORES, TABLE, DENSE, SPARSE)),
         re.escape(f"{ISSUE_PARTS}/{DOUBTFUL}"),
         rf"{CORRECTED}\.[\w.]+",
+        rf"[^/]+{re.escape(ANSWERED)}\.[\w.]+|{re.escape(PEOPLE)}|{re.escape(ASK_NEXT)}",
         rf"({CORRECTED}|{ISSUE_PARTS}|{SCORE_PARTS})/part-\d+\.parquet",
         FINAL_PARTS.pattern,
         SCRAP.pattern,

@@ -71,6 +71,16 @@ class TableOptions(Checked):
     id_column: str | None = option(
         None, "Column that names the rows in all files and pages. It is not a feature.", flag="--id"
     )
+    annotators: Sequence[str] = option(
+        (),
+        "Columns that hold one person's answers each. All of these people and the other columns judge the "
+        "labels; without {label} the majority's label is a new column.",
+        flag="--annotator",
+    )
+    annotator_column: str | None = option(
+        None, "Column that says who answered, in a table with one line an answer: {label} names the column "
+        "of the answers, and {id_column} the one that says which row they are about.",
+    )  # fmt: skip
     merge_labels: bool | None = option(
         None,
         "Labels that differ only in case or spaces are one class, or not; by default they are an error.",
@@ -152,6 +162,8 @@ class Options(TableOptions):
     )
     # rows, counted from 1, and the labels that people decided they have; None for rows that they left out
     verified: tuple[tuple[int, str | int | float | bool | None], ...] = ()
+    # of a table that was made from one line an answer: the column of all answers about a row, as JSON
+    answers_column: str | None = option(None, "Column of all answers about a row.", hidden=True)
     early_exit: float | None = option(None, "Without effect: all SVMs vote on every row.", hidden=True)
 
     def __post_init__(self) -> None:
@@ -163,7 +175,12 @@ class Options(TableOptions):
     def left_out(self) -> tuple[str, ...]:
         """Columns that are not features."""
         names = [] if self.id_column is None else [self.id_column]
-        return tuple(dict.fromkeys([*self.exclude, *self.by, *names]))
+        return tuple(dict.fromkeys([*self.exclude, *self.by, *names, *self.answered]))
+
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """Columns that hold people's answers."""
+        return (*self.annotators, *([] if self.answers_column is None else [self.answers_column]))
 
     @property
     def reading(self) -> dict[str, Any]:

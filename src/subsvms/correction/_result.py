@@ -142,6 +142,8 @@ class Correction(Verdicts):
 
     @property
     def _many(self):
+        if self.consensus is not None:
+            return ()
         labels = self.given[self.flagged], self.given[~self.missing], self.judgement.suggested[self.flagged]
         flagged, sizes, joined = (np.bincount(one, minlength=len(self.classes)).tolist() for one in labels)
         limits, notes = self.noise.rate_interval, self.judgement.notes

@@ -134,7 +134,9 @@ def check_file_and_label(file: str | None, given: dict[str, Any]) -> None:
         example = write_command("correct", "loans.csv", label="default")
         raise InputError(f"FILE is missing: name the file and its label column, as in {example}.")
     check_there(file)
-    if given["label"] is None:
+    if given["annotators"]:
+        given["label"] = given["label"] or ""  # a new column
+    elif given["label"] is None:
         columns = list_columns(file, {name: given[name] for name in FILE_OPTIONS})
         shown = "ADDRESS" if is_address(file) else file  # which may hold a password
         example = write_command("correct", shown, label=columns[-1] if columns else "default")

@@ -77,7 +77,8 @@ def show_summary(summary: Summary, console: Console) -> None:
     about, listed, told, written = summary.about, summary.listed, summary.told, summary.written
     console.print(as_text(" ".join([f"{about.title}: {summary.counted.rows:,} rows.", *told.words])))
     classes = make_class_table(listed.classes, about.label)
-    console.print(classes, *map(make_group_table, listed.groups), sep="\n")
+    people = [make_people_table(listed.people)] * bool(listed.people)
+    console.print(classes, *people, *map(make_group_table, listed.groups), sep="\n")
     for line in (summary.made.ensemble["words"], *(f"Note: {note}" for note in told.notes), *told.remarks):
         console.print(as_text(line))
     files = []
@@ -110,6 +111,21 @@ def make_class_table(classes: list[dict[str, Any]], label: str) -> Table:
     ]  # fmt: skip
     heads = (label, "rows", "estimated wrong", "contradicted", "flagged", "changed")
     return make_table("Given labels by class", heads, lines)
+
+
+def make_people_table(people: list[dict[str, Any]]) -> Table:
+    """Return the table of the people who answered."""
+    lines = [
+        (
+            line["name"][:40], f"{line['answers']:,}",
+            f"{format_percent(line['right'])} ({format_interval(line['low'], line['high'])})",
+            format_percent(line["chance"]), line["advice"],
+        )
+        for line in people
+    ]  # fmt: skip
+    return make_table(
+        "People, by the consensus", ("person", "answers", "right", "by chance", "advice"), lines
+    )
 
 
 def make_group_table(group: dict[str, Any]) -> Table:

@@ -97,6 +97,18 @@ def list_groups(run: Run) -> list[dict[str, Any]]:
     return found
 
 
+def list_people(run: Run) -> list[dict[str, Any]]:
+    """Return what was found about each person, those who err most first."""
+    consensus = run.correction.consensus
+    people = [] if consensus is None else sorted(consensus.people, key=lambda person: person.right)
+    numbers = ("right", "low", "high", "chance", "depends", "advice")
+    return [
+        {"name": cut(person.name), "answers": person.n_answers, "matrix": person.matrix.tolist()}
+        | {name: getattr(person, name) for name in numbers}
+        for person in people
+    ]
+
+
 def describe_worst(run: Run, issues: Issues, numbers: np.ndarray) -> list[dict[str, Any]]:
     """Return what is known about the rows to look at first, and the rows that speak for and against each."""
     correction = issues.correction
@@ -174,7 +186,8 @@ def choose_columns(run: Run) -> list[str]:
             return list(run.features.sources[:COLUMNS_SHOWN])
         return [str(j) for j in range(min(table.matrix.shape[1], COLUMNS_SHOWN))]
     names = [name for name in table.columns.column_names if name != table.label]
-    used = set(run.features.sources)
+    used = {*run.features.sources, *run.options.answered}
+    names.sort(key=lambda name: name not in run.options.answered)  # beside the label
     chosen = set(sorted(names, key=lambda name: name not in used)[:COLUMNS_SHOWN])
     return [name for name in names if name in chosen]
 

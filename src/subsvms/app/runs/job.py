@@ -19,8 +19,9 @@ from joblib import effective_n_jobs
 from subsvms._effort import Effort, announce
 from subsvms.app import names
 from subsvms.app.names import TABLE, UNFINISHED
-from subsvms.app.options import Options
+from subsvms.app.options import FILE_OPTIONS, LABEL_OPTIONS, Options
 from subsvms.app.quoting import show
+from subsvms.app.runs.answers import has_answers, merge_answers
 from subsvms.app.runs.engines import Engine, check_engine, open_engine
 from subsvms.app.runs.folder import fill_folder, prepare_place, remove_known, resume_folder
 from subsvms.app.runs.judge import BatchCorrector, judge_units, limit_changes
@@ -36,9 +37,9 @@ from subsvms.app.tables import files
 from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
 from subsvms.app.tables.arrow import find_class_names, render_arrow
 from subsvms.app.tables.databases import read_database
-from subsvms.app.tables.files import check_target, digest_file, measure_free_memory
-from subsvms.app.tables.formats import FORMATS
-from subsvms.app.tables.table import LabelledTable, place_beside, read_table
+from subsvms.app.tables.files import Content, check_target, digest_bytes, digest_file, measure_free_memory
+from subsvms.app.tables.formats import FORMATS, default_ending, load_function
+from subsvms.app.tables.table import LabelledTable, place_beside, read_one, read_table
 from subsvms.app.tables.where import find_common_format, is_data_set, list_files
 from subsvms.ensemble._device import check_device, count_gpus
 from subsvms.exceptions import DeviceError, InputError, Setting, TableError
@@ -114,7 +115,8 @@ def do_job(
                 opened.check()
         clock.lap("carriers")
         finding = finding.timed(clock.laps)
-        stored = [[name, "the answer of the database"] for name in opened.inputs]
+        held = "the rows with all answers" if has_answers(opened.options) else "the answer of the database"
+        stored = [[name, held] for name in opened.inputs]
         summary = summarise(finding, describe_output(finding, opened.place, model, stored))
         if opened.place is not None:
             announce("writing")
@@ -204,8 +206,9 @@ def open_in_memory(
     place = None
     if not target.dry_run:  # before work that may take minutes
         place = target.output or place_beside(table, choose_ending(options), "")
-        if inputs:
-            table = replace(table, name=repr(str(place / TABLE)), paths=(place / TABLE,), format="parquet")
+        for name in inputs:
+            format = table.format if has_answers(options) else "parquet"
+            table = replace(table, name=repr(str(place / name)), paths=(place / name,), format=format)
         prepare_place(place, force=target.force)
         check_model_place(target, place, [*table.paths, *([] if features is None else [Path(features)])])
     return Opened(Source.of(table), options, place, target.force, inputs=inputs)
@@ -222,6 +225,8 @@ def read_input(where: str | list[str], options: Options) -> tuple[LabelledTable,
     The answer of a database is kept there, so that its address, which may hold a password, need not be.
     """
     if not is_database(where):
+        if options.annotators or options.annotator_column is not None:
+            return read_answered(where, options)
         return read_table(where, options.label, **options.reading), options, {}
     how = options.reading
     asked = [name for name in ("format", "encoding", "separator", "sheet") if how.pop(name) is not None]
@@ -234,12 +239,39 @@ def read_input(where: str | list[str], options: Options) -> tuple[LabelledTable,
     return table, replace(options, query=None), {TABLE: data}
 
 
+def read_answered(
+    where: str | list[str], options: Options
+) -> tuple[LabelledTable, Options, dict[str, bytes]]:
+    """Return a table with people's answers, which has a line for each row and a label, as `read_input` does.
+
+    If it has not, one is made; the run is about that, and keeps it in its folder.
+    """
+    table = read_table(where, None, **{name: getattr(options, name) for name in FILE_OPTIONS})
+    columns, options, notes = merge_answers(table, options)
+    if columns is table.columns:
+        return read_table(where, options.label, **options.reading), options, {}
+    format = FORMATS[table.format].written
+    stem = files.split_suffix(table.paths[0], table.format)[0] if len(table.paths) == 1 else Path(TABLE).stem
+    name = f"{stem}{names.ANSWERED}{default_ending(format)}"
+    data = load_function(FORMATS[format].writer)(columns, format)
+    reading = {one: getattr(options, one) for one in LABEL_OPTIONS}
+    content = Content(table.name, None, data, format, digest_bytes(data))
+    made = read_one(content, options.label, **reading)
+    options = replace(options, format=None, encoding=None, separator=None, sheet=None)
+    paths, folder = table.paths, table.folder
+    made = replace(made, notes=(*notes, *made.notes), paths=paths, folder=folder)
+    return made, options, {name: data}
+
+
 @contextmanager
 def open_in_parts(
     where: str | list[str], options: Options, target: Target, *, base: Place | None, shared: bool = False
 ) -> Iterator[Opened]:
     """Open a table that is read in parts, and the folder of its run, which other machines may have to see."""
     options = replace(options, pool_size=options.pool_size or 0)
+    if has_answers(options):
+        words = "People's answers are not compared in parts: give the table in memory a try, with {engine}."
+        raise TableError(words, engine=Setting("engine", "memory"))
     if is_database(where):
         raise TableError("A database cannot be read in parts: save its answer as Parquet, and correct that.")
     if where == "-":

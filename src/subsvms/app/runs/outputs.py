@@ -42,10 +42,15 @@ from subsvms.app.tables.formats import default_ending
 from subsvms.app.tables.table import FRAME, LabelledTable, find_free, keep_rows, number_name, write_table
 
 ELSEWHERE = ("worst", "ensemble", "versions", "seconds")  # parts of a summary that "found" leaves out
+MOST_ASKED = 200  # rows in the list of those to ask about again
 CELL_CHARACTERS = 2000  # of a cell in issues.csv; the whole value is in issues.parquet
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
 
 
+PEOPLE_FILES = {
+    names.PEOPLE: "how often each person is right, and which classes are mixed up",
+    names.ASK_NEXT: "rows about which one more answer would help most, and whom to ask",
+}
 DESCRIPTIONS = {
     "fix": "the table with corrected labels, the given ones beside them",
     "drop": "the table without the rows whose label is probably wrong",
@@ -64,6 +69,7 @@ def describe_output(
     repeat = write_command("correct", from_run=place, output=other)
     worst = "suspicious labels and reasons, worst first; rows count from 1"
     typed = [ISSUES, "the same with types and whole values, for programs and subsvms review"]
+    consensus = finding.run.correction.consensus
     scored = "what is thought of every label, for programs, subsvms confirm and subsvms audit"
     if finding.labels is None:
         corrected = f"{CORRECTED}{get_ending(finding.run.table)}"
@@ -78,6 +84,7 @@ def describe_output(
         ]
     files = [
         [corrected, DESCRIPTIONS[finding.run.options.action]], *found,
+        *([[name, what] for name, what in PEOPLE_FILES.items()] if consensus is not None else []),
         [REPORT, "a page to read and to pass on"],
         [names.RECORD, f"the record; to repeat the run: {repeat}"], *more,
     ]  # fmt: skip
@@ -97,7 +104,7 @@ def write_files(
         write_scores(Scores.of(run.correction), run.table, folder)
         for name, data in inputs.items():
             (folder / name).write_bytes(data)
-        written = [corrected, LISTED, ISSUES, SCORES, *inputs]
+        written = [corrected, LISTED, ISSUES, SCORES, *write_people(run, folder), *inputs]
     else:
         from pyarrow import parquet
 
@@ -111,6 +118,24 @@ def write_files(
         files = dict(zip(written, digests, strict=True))
     (folder / REPORT).write_text(render_page(tell_flags(summary), run), encoding="utf-8")
     write_record(finding, summary, folder, place, files, base)
+
+
+def write_people(run: Run, folder: Path) -> list[str]:
+    """Write what was found about people, and whom to ask next; return the names of the files."""
+    consensus, name = run.correction.consensus, run.options.id_column
+    if consensus is None:
+        return []
+    import pyarrow as pa
+
+    people = pa.table({one: pa.array(values) for one, values in consensus.list_people().items()})
+    asked = consensus.list_next(MOST_ASKED)
+    rows = asked.pop("row")
+    named = {} if name is None else {name: run.table.columns[name].take(pa.array(rows))}
+    table = pa.table({"row": rows + 1} | named | {one: pa.array(list(v)) for one, v in asked.items()})
+    for file, columns in ((names.PEOPLE, people), (names.ASK_NEXT, table)):
+        cells = {find_free(disarm(one), ()): write_cells(one, columns[one]) for one in columns.column_names}
+        (folder / file).write_bytes(render_csv(cells, ","))
+    return [names.PEOPLE, names.ASK_NEXT]
 
 
 def get_ending(table: LabelledTable) -> str:

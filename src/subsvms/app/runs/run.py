@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from subsvms._columns import Table
-from subsvms._effort import Effort
+from subsvms._effort import Effort, announce
 from subsvms.app.features.columns import find_meaning, note_unused, read_column
 from subsvms.app.features.make import Features
 from subsvms.app.options import Options
 from subsvms.app.quoting import show
+from subsvms.app.runs.answers import find_answers, weigh
 from subsvms.app.runs.causes import Origin, find_carriers, find_origins, format_origins
 from subsvms.app.runs.issues import UNSUSPICIOUS, Issues, find_issues, sort_out
 from subsvms.app.runs.judge import RANK, BatchCorrector, Part
@@ -91,9 +92,11 @@ class Run:
         """What happened to the columns that are not features."""
         dropped = (note for note in self.features.notes if note.kind == "unused")
         used = (note_unused("the column {name} groups the rows", name=show(one)) for one in self.options.by)
+        words, asked = "the column {name} holds answers of people", self.options.answered
+        people = (note_unused(words, name=show(one)) for one in asked)
         name = self.options.id_column
         named = () if name is None else (note_unused("the column {name} names the rows", name=show(name)),)
-        return (*dropped, *used, *named)
+        return (*dropped, *used, *people, *named)
 
 
 def run_in_memory(
@@ -101,11 +104,14 @@ def run_in_memory(
     device: str = "cpu", n_witnesses: int = 0, clock: "Clock | None" = None,
 ) -> Run:  # fmt: skip
     """Find the wrong labels of a table in memory; `features` replace its columns."""
-    clock = clock or Clock()
+    clock, answers = clock or Clock(), find_answers(table, options)
     survey = learn_from(Source.of(table), options, features=features, n_jobs=n_jobs, device=device)
     clock.lap("learning")
     verified = find_verified(survey.verified, survey.at_hand.rows)
     correction = judge_table(survey.learned, survey.X, survey.at_hand.given, verified)
+    if answers is not None:
+        announce("comparing people")
+        correction = weigh(correction, answers, options.random_state)
     correction = add_witnesses(correction, survey.X, n_witnesses)
     clock.lap("judging")
     is_file = isinstance(features, str | os.PathLike)
@@ -128,7 +134,7 @@ def look_for_origins(survey: Survey, correction: Correction) -> tuple[Origin, ..
         return ()
     columns = {}
     for name in table.columns.column_names:
-        if name in (table.label, options.id_column, *options.by):
+        if name in (table.label, options.id_column, *options.by, *options.answered):
             continue
         column = table.columns[name]
         meaning = meanings[name] if name in meanings else find_meaning(column, table.decimal_comma)

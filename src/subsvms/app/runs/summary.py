@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from subsvms.app.features.make import describe_columns
+from subsvms.app.names import ANSWERED
 from subsvms.app.options import write_command
 from subsvms.app.runs import describe
 from subsvms.app.runs.run import Finding, Run
@@ -104,6 +105,7 @@ class Listed:
     classes: list[dict[str, Any]]  # what `list_classes`, `list_moves` and `list_groups` return
     moves: list[dict[str, Any]]
     groups: list[dict[str, Any]]
+    people: list[dict[str, Any]]  # several people who answered, as `list_people` returns them
     worst: list[dict[str, Any]]  # the rows to look at first, as `describe_worst` returns them
     n_worst: int  # how many rows are listed in all; how many of them have a label
     n_labels: int
@@ -166,6 +168,7 @@ def summarise(finding: Finding, written: Written) -> Summary:
     )  # fmt: skip
     listed = Listed(
         classes=describe.list_classes(run), moves=describe.list_moves(run), groups=describe.list_groups(run),
+        people=describe.list_people(run),
         worst=describe.describe_worst(finding.shown, issues, finding.numbers), n_worst=finding.n_issues,
         n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT,
         certified={"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))},
@@ -173,11 +176,13 @@ def summarise(finding: Finding, written: Written) -> Summary:
     listing, tally = format_listing(counted, noise, listed), run.tally
     classes = run.correction.classes.tolist()
     joined, limits = np.sum(tally.moves, axis=0).tolist(), run.correction.noise.rate_interval
-    many = words_of.format_many(classes, tally.flagged, tally.given, joined, limits, finding.notes)
+    consensus = run.correction.consensus
+    many = () if consensus else words_of.format_many(classes, tally.flagged, tally.given, joined, limits,
+                                                     finding.notes)  # fmt: skip
     told = Told(
         notes=[*finding.notes, *many, *run.table_notes], remarks=list(run.remarks),
         standing=describe.describe_standing(run, issues.carriers), listing=listing,
-        words=format_result(about, counted, noise, listing, dry=written.folder is None),
+        words=format_result(about, counted, noise, listing, dry=written.folder is None, consensus=consensus),
     )  # fmt: skip
     summary = Summary(about, made, counted, noise, listed, told, written)
     return summary.advising(list_steps(summary))
@@ -227,6 +232,8 @@ def name_table(run: Run) -> str:
     if not paths:
         name = run.table.name
         return "the data frame" if name == repr(FRAME) else name[0].lower() + name[1:]
+    if run.options.answered:  # a table that was made for the run is called as the one it was made from
+        return paths[0].name.replace(ANSWERED, "")
     return paths[0].name if len(paths) == 1 else f"{paths[0].name} and {len(paths) - 1} more"
 
 
@@ -253,10 +260,12 @@ def format_noise(noise: Estimated, label: str, n_labels: int) -> list[str]:
     return [f"{by_class} ({interval}).", format_others(noise.contradicted_share)]
 
 
-def format_result(about: About, counted: Counted, noise: Estimated, listing: str, *, dry: bool) -> list[str]:
+def format_result(
+    about: About, counted: Counted, noise: Estimated, listing: str, *, dry: bool, consensus: Any = None
+) -> list[str]:  # fmt: skip
     """Return the result in sentences."""
     rows, flagged = f"{counted.rows:,}", counted.flagged
-    words = format_noise(noise, about.label, counted.labelled)
+    words = format_noise(noise, about.label, counted.labelled) if consensus is None else [str(consensus)]
     if counted.audited is not None and noise.explained and noise.error_rate is not None:
         words.append(words_of.ESTIMATED_BEFORE)
     found = words_of.Found(
@@ -293,8 +302,8 @@ def format_listing(counted: Counted, noise: Estimated, listed: Listed) -> str:
         return f"Labels listed: {n:,} ({which})."
     # Beside the number of right changes among the same labels, or the limit of the estimate for the whole
     # table, another number would look like a mistake.
-    same = counted.flagged == n and noise.expected_precision is not None
-    beyond = wrong > noise.error_rate_interval[1] * counted.labelled
+    same = not listed.people and counted.flagged == n and noise.expected_precision is not None
+    beyond = not listed.people and wrong > noise.error_rate_interval[1] * counted.labelled
     unknown = ", also by noise that the rule cannot correct" if same or beyond else ""
     if n == 1:
         return f"The label listed ({which[2:]}) is wrong with probability {format_percent(wrong)}{unknown}."

@@ -106,6 +106,13 @@ def read_table(
     return _check_table(columns, label, labels, paths=paths, format=first.format, **more)
 
 
+def read_one(content: files.Content, label: str | None, **labels: Any) -> LabelledTable:
+    """Read the bytes of one file, and check its labels, with the options of `read_labels`."""
+    columns, more = load_function(FORMATS[content.format].reader)(content, label, Reading())
+    more = {"name": content.name, "digest": content.digest, "format": content.format} | more
+    return _check_table(columns, label, labels, **more)
+
+
 def _check_table(columns: Any, label: str | None, options: dict, *, name: str, **more: Any) -> LabelledTable:
     """Return a table with its labels, read with these options, once its names and labels are checked."""
     files.check_names(columns.column_names, name, label)
@@ -205,9 +212,12 @@ def find_free(name: str, taken: Container[str]) -> str:
 # Data frames
 
 
-def read_frame(frame: Any, label: Hashable, *, name: str = repr(FRAME), **labels: Any) -> LabelledTable:
+def read_frame(
+    frame: Any, label: Hashable | None, *, name: str = repr(FRAME), **labels: Any
+) -> LabelledTable:
     """Return a data frame, which may change afterwards, as a table with checked labels (`read_labels`)."""
-    table = _check_table(as_arrow(frame), str(label), labels, name=name, format=FRAME)
+    label = None if label is None else str(label)
+    table = _check_table(as_arrow(frame), label, labels, name=name, format=FRAME)
     return replace(table, written_labels=None)
 
 

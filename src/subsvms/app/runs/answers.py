@@ -1,0 +1,192 @@
+"""Answers of several people in a table: found in its columns, and merged into a label column for the run.
+
+People's answers stand in one column each (`annotators`), or one line an answer, with the names in a column of
+their own (`annotator_column`); then `id_column` says which lines are about the same row. Such a table is made
+one with a line for each row, the majority's label, and all answers about the row in a column of JSON
+(`answers_column`), which is what the run is about: it keeps it in its folder. If there is a label column
+besides the answers of people, that is what the run corrects.
+"""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from subsvms.annotators._answers import Answers, read_answers
+from subsvms.annotators._consensus import combine, count_majority
+from subsvms.annotators._judge import UNUSED, scale_votes
+from subsvms.annotators._model import fit_answers
+from subsvms.app.options import Options
+from subsvms.app.quoting import name_some, show, suggest
+from subsvms.app.tables.formats import FORMATS
+from subsvms.app.tables.labels import read_labels
+from subsvms.app.tables.table import LabelledTable, number_name
+from subsvms.correction._result import Correction
+from subsvms.exceptions import Note, Setting, TableError
+
+CONSENSUS, ANSWERS = "consensus", "answers"  # names of new columns
+
+
+def has_answers(options: Options) -> bool:
+    """Return whether several people answered about a row."""
+    return bool(options.annotators or options.annotator_column or options.answers_column)
+
+
+def merge_answers(table: LabelledTable, options: Options) -> tuple[Any, Options, tuple[Note, ...]]:
+    """Return columns with a line for each row and a label, options that read them again, and notes.
+
+    The table was read without a label.
+    """
+    check_options(table, options)
+    columns, notes = table.columns, ()
+    label = options.label or number_name(CONSENSUS, columns.column_names)
+    if options.annotator_column is not None:
+        columns, notes = _gather_lines(table, options)
+        name = number_name(ANSWERS, set(columns.column_names) - {options.label})
+        columns = columns.rename_columns([*columns.column_names[:-1], name])
+        options = replace(options, annotator_column=None, answers_column=name)
+    options = replace(options, label=label)
+    if label in columns.column_names:
+        return columns, options, notes
+    found, more = _read(columns, options, table)
+    majority = count_majority(found, fit_answers(found, np.zeros((found.n_rows, found.n_classes))).posterior)
+    names = [None if number < 0 else found.classes.tolist()[number] for number in majority.tolist()]
+    import pyarrow as pa
+
+    return columns.append_column(label, pa.array(names)), options, (*notes, *more)
+
+
+def check_options(table: LabelledTable, options: Options) -> None:
+    """Raise an error if options do not go together, or name columns that the table does not have."""
+    if options.annotators and options.annotator_column is not None:
+        raise TableError("{annotators} are columns of answers, {annotator_column} is for one line an answer: "
+                         "give one of them.")  # fmt: skip
+    if options.rule == "majority":
+        raise TableError("{rule=majority} is a vote of SVMs, which knows no people: leave it out.")
+    if options.annotator_column is not None and options.id_column is None:
+        raise TableError(
+            "{annotator_column} is for tables with one line an answer: name with {id_column} the column that "
+            "says which row an answer is about."
+        )
+    if options.annotator_column is not None and not options.label:
+        raise TableError("{label} is missing: name the column that holds the answers.")
+    if table.matrix is not None:
+        raise TableError(f"{table.name} is LIBSVM text, which has no columns for answers: convert the table.")
+    names = table.columns.column_names
+    asked = {"annotators": options.annotators, "answers_column": (options.answers_column,)}
+    asked |= {name: (getattr(options, name),) for name in ("annotator_column", "id_column")}
+    asked |= {"label": (options.label,)} if options.annotator_column is not None else {}
+    for option, columns in asked.items():
+        for name in columns:
+            if name is not None and name not in names:
+                hint = suggest(name, names) or f": its columns are {name_some(names)}"
+                words = "{option} names {name}, which is not a column of {table}{hint}"
+                raise TableError(words, option=Setting(option), name=show(name), table=table.name, hint=hint)
+    twice = [name for name, count in Counter(options.annotators).items() if count > 1]
+    if twice or options.label in options.annotators:
+        name = twice[0] if twice else options.label
+        words = "{annotators} names {name}, which is {what}: leave it out."
+        what = "there twice" if twice else "the label column"
+        raise TableError(words, name=show(name), what=what)
+    if options.annotators and len(options.annotators) < 2:
+        raise TableError("{annotators} must name at least two people: for one, the column is the label.")
+
+
+def _gather_lines(table, options):
+    """Return a line for each row from one line an answer; the last column holds all answers, as JSON."""
+    import pyarrow as pa
+
+    columns, who, label = table.columns, options.annotator_column, options.label
+    ids = columns[options.id_column].to_pylist()
+    if any(one is None or one == "" for one in ids):
+        line = next(i for i, one in enumerate(ids, 1) if one is None or one == "")
+        words = "{id_column} must name the row of each answer, but {name} is empty in line {line} of {table}."
+        raise TableError(words, name=show(options.id_column), line=line, table=table.name)
+    places: dict[Any, int] = {}
+    of = np.array([places.setdefault(one, len(places)) for one in ids])
+    first = np.unique(of, return_index=True)[1]
+    people, labels = columns[who].to_pylist(), columns[label].to_pylist()
+    said: list[dict[str, list]] = [{} for _ in places]
+    for row, person, answer in zip(of.tolist(), people, labels, strict=True):
+        if answer is not None and answer != "":
+            name = "nobody named" if person is None or person == "" else str(person)
+            heard = said[row].setdefault(name, [])
+            heard += [answer] * (answer not in heard)
+    kept, varying = {}, []
+    for name in columns.column_names:
+        if name in (who, label):
+            continue
+        whole, some = columns[name].combine_chunks(), columns[name].take(pa.array(first))
+        if whole.equals(some.take(pa.array(of)).combine_chunks()):
+            kept[name] = some
+        else:
+            varying.append(name)
+    words = "Left out, because they differ between answers about one row: the columns {names}."
+    notes = (Note("varying", words, names=name_some(varying)),) if varying else ()
+    cells = [json.dumps({name: heard[0] if len(heard) == 1 else heard for name, heard in one.items()},
+                        ensure_ascii=False) for one in said]  # fmt: skip
+    return pa.table(kept).append_column("", pa.array(cells, pa.string())), notes
+
+
+def find_answers(table: LabelledTable, options: Options) -> Answers | None:
+    """Return the answers of people about the rows of a table with labels; None if it has none."""
+    if not has_answers(options):
+        return None
+    check_options(table, options)
+    return _read(table.columns, options, table)[0]
+
+
+def _read(columns, options, table):
+    """Return the answers, and notes on their spelling: all of them are read as one column of labels."""
+    import pyarrow as pa
+
+    if options.answers_column is not None:
+        lines = _read_cells(columns[options.answers_column], options.answers_column, table)
+        rows, people = [line[0] for line in lines], [line[1] for line in lines]
+        column = pa.chunked_array([pa.array([line[2] for line in lines])])
+    else:
+        n_rows = len(columns)
+        kinds = {str(columns[name].type): name for name in options.annotators}
+        if len(kinds) > 1:
+            found = ", ".join(f"{show(name)} holds {kind}" for kind, name in kinds.items())
+            raise TableError(f"All people's columns must be of one type, but {found}: convert them.")
+        column = pa.chunked_array([chunk for name in options.annotators for chunk in columns[name].chunks])
+        rows = list(range(n_rows)) * len(options.annotators)
+        people = [name for name in options.annotators for _ in range(n_rows)]
+    is_text = table.format in FORMATS and FORMATS[table.format].all_text
+    how = {name: getattr(options, name) for name in ("missing_label", "merge_labels", "numeric_classes")}
+    labels, _, notes = read_labels(column, table.name, " and ".join(options.annotators[:2]) or "answers",
+                                   is_text=is_text, **how)  # fmt: skip
+    known = sorted({one for one in (*labels.tolist(), *table.labels.tolist()) if one is not None})
+    answers = {"row": rows, "person": people, "label": labels.tolist()}
+    return read_answers(answers, len(columns), known), notes
+
+
+def _read_cells(column, name, table):
+    """Return (row, person, label) of each answer in a column of JSON."""
+    lines = []
+    for row, cell in enumerate(column.to_pylist()):
+        try:
+            said = json.loads(cell) if cell else {}
+            pairs = [(person, one) for person, heard in said.items()
+                     for one in (heard if isinstance(heard, list) else [heard])]  # fmt: skip
+        except (ValueError, AttributeError):
+            raise TableError(
+                f"The column {show(name)} of {table.name} must hold answers as JSON, such as "
+                f'{{"anna": "yes", "bob": "no"}}; row {row + 1} does not: correct the table again.'
+            ) from None
+        lines += [(row, person, one) for person, one in pairs]
+    return lines
+
+
+def weigh(correction: Correction, answers: Answers, seed: int) -> Correction:
+    """Return a correction in which the consensus of people and votes judges the labels, not the rule."""
+    alone = fit_answers(answers, np.zeros((answers.n_rows, answers.n_classes))).posterior
+    log_q = None
+    if correction.noise.explained:
+        log_q = scale_votes(correction, answers.classes, alone, answers.per_row > 0)
+    notes = (UNUSED,) if log_q is None else ()
+    consensus = combine(answers, alone, log_q, seed, judged=correction, notes=notes)
+    return consensus.apply(correction)
