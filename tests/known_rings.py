@@ -24,6 +24,19 @@ def decide(ring, scores):
     raise AssertionError("a ring must be decided at last")
 
 
+def list_passes(N, W, needed):
+    """Yield when a set of N rows with W hits passes: after n answers with h hits, and with which chance."""
+    going = {0: 1.0}
+    for n in range(1, len(needed)):
+        after: dict = {}
+        for h, p in going.items():
+            hit = (W - h) / (N - n + 1)
+            after[h + 1] = after.get(h + 1, 0.0) + p * hit
+            after[h] = after.get(h, 0.0) + p * (1 - hit)
+        going = {h: p for h, p in after.items() if p > 0 and h < needed[n]}
+        yield from ((n, h, p) for h, p in after.items() if p > 0 and h >= needed[n])
+
+
 def is_false(ring, truth):
     """Answer until a ring is decided, and return whether labels change unseen that do no good.
 

@@ -55,7 +55,7 @@ def take_picture(run: Path, path: Path) -> None:
     threading.Thread(target=serve, args=(AuditDesk(run),), kwargs=how, daemon=True).start()
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": 520})
+        page = browser.new_page(viewport={"width": WIDTH, "height": 502})
         page.add_init_script("localStorage.setItem('subsvms.name', 'Ann')")
         page.goto(addresses.get(timeout=60))
         page.click("#begin")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from known_rings import list_passes
 from scipy.stats import hypergeom
 
 from subsvms.audit import _evidence
@@ -48,19 +49,11 @@ def test_fewer_hits_than_the_bound_are_as_improbable_as_its_level(N, n_most, lev
     needed = find_needed(N, n_most, level, 0.5)
     bounds: dict = {}
     for W in range(N + 1):
-        going, false = {0: 1.0}, 0.0
-        for n in range(1, n_most + 1):
-            after: dict = {}
-            for h, p in going.items():
-                hit = (W - h) / (N - n + 1)
-                after[h + 1] = after.get(h + 1, 0.0) + p * hit
-                after[h] = after.get(h, 0.0) + p * (1 - hit)
-            going = {h: p for h, p in after.items() if p > 0 and h < needed[n]}
-            for h, p in after.items():
-                if p > 0 and h >= needed[n]:
-                    if (n, h) not in bounds:
-                        bounds[n, h] = _evidence.find_fewest(N, n, h, level, needed)
-                    false += p * (W < bounds[n, h])
+        false = 0.0
+        for n, h, p in list_passes(N, W, needed):
+            if (n, h) not in bounds:
+                bounds[n, h] = _evidence.find_fewest(N, n, h, level, needed)
+            false += p * (W < bounds[n, h])
         assert false <= level + 1e-12
     assert bounds
 

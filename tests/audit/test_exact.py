@@ -2,6 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
+from known_rings import list_passes
 
 from subsvms.audit import _exact
 
@@ -11,18 +12,7 @@ THRESHOLDS = [0.5, 2 / 3]
 
 def walk(N, W, needed, threshold):
     """Return the chance of a false pass of a set with W hits, one outcome after another: slow and plain."""
-    going, false = {0: 1.0}, 0.0
-    for n in range(1, len(needed)):
-        after = {}
-        for h, p in going.items():
-            hit = (W - h) / (N - n + 1)
-            after[h + 1] = after.get(h + 1, 0.0) + p * hit
-            after[h] = after.get(h, 0.0) + p * (1 - hit)
-        going = {h: p for h, p in after.items() if p > 0 and h < needed[n]}
-        for h, p in after.items():
-            if p > 0 and h >= needed[n] and W - h <= threshold * (N - n) + 1e-9:
-                false += p
-    return false
+    return sum(p for n, h, p in list_passes(N, W, needed) if W - h <= threshold * (N - n) + 1e-9)
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)

@@ -58,10 +58,9 @@ class Ranking:
         free = np.flatnonzero(asked)
         order = free[np.argsort(correction.label_quality[free], kind="stable")]
         flagged = correction.flagged & asked
-        suggested = np.where(flagged, correction.judgement.suggested, correction.judgement.rival)
         return cls(
-            correction.classes, correction.given, suggested, order, correction.contradicted, flagged,
-            correction.held_back,
+            correction.classes, correction.given, correction.judgement.rival, order,
+            correction.contradicted, flagged, correction.held_back,
         )  # fmt: skip
 
     @classmethod

@@ -86,10 +86,13 @@ def test_a_confirmation_in_a_file(corrected, folder, tmp_path):
     assert " ".join(call("confirm", folder, "--status").output.split()) in output
     assert said(folder, "--status") in output
     call("audit", folder, "--answers", 20, "--questions", tmp_path / "more.csv")
+    for command in ("confirm", "audit"):  # nobody has answered the audit yet
+        assert " ".join(call(command, folder, "--status").output.split()) in output
+    answer_all(AuditDesk(folder), person_of(corrected.clean), most=1)
     assert "begins with these questions" in call("confirm", folder, code=2).output
-    for command in ("confirm", "audit"):  # an audit that nobody has answered yet
+    for command in ("confirm", "audit"):
         shown = " ".join(call(command, folder, "--status").output.split())
-        assert "Locating wrong labels (8 of at most 36 questions)." in shown
+        assert "Locating wrong labels (9 of at most 36 questions)." in shown
 
 
 def test_what_stands_after_a_review_run_is_named_with_the_command_that_follows_it(tmp_path):
@@ -143,6 +146,7 @@ def test_the_level_is_chosen_when_it_begins_also_by_its_old_name(folder, tmp_pat
     assert AuditDesk(folder).work.audit.level == 0.995
     said(folder, "--estimate", 20, "--confidence", 0.9, "--questions", tmp_path / "e.csv")
     assert EstimateDesk(folder).work.begun.confidence == 0.9
+    answer_all(AuditDesk(folder), lambda row: None, most=1)
     assert "was begun with --level 0.995: leave the option out" in said(
         folder, "--confidence", 0.9, "--questions", tmp_path / "r.csv", code=2
     )

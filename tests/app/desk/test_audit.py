@@ -85,6 +85,7 @@ def test_rows_without_a_label_and_decided_rows_are_not_asked(made):
     assert not order & {4, 9, *rows}
     assert len(order) == 600 - len({4, 9, *rows})
     assert desk.decisions.begun["audit"]["left_out"] == sorted(rows)
+    answer_all(desk, person_of(made.clean), most=1)
     decide(made.folder, "accept", n=30)  # what is decided later changes no question
     assert AuditDesk(made.folder).work.audit.next_row == desk.work.audit.next_row
 
@@ -140,12 +141,35 @@ def test_what_is_no_answer_is_refused_and_not_stored(made, row, label, id, said)
 ])  # fmt: skip
 def test_a_table_has_one_audit_whose_order_is_on_disk_before_the_first_question(made, options, what):
     desk = AuditDesk(made.folder)
+    answer_all(desk, person_of(made.clean), most=1)
     assert desk.decisions.begun["audit"]["state"]["made_from"] == desk.work.audit.ranking.digest
     assert assert_refused("The audit in ", AuditDesk, made.folder, **options) == (
         f"The audit in {str(made.folder)!r} was begun with {what}: leave the option out to go on with it; a "
         "table has one audit, because trying several until one passes would void its claim."
     )
     AuditDesk(made.folder, n_answers=50, seed=0, repeat=True, confidence=0.95)
+
+
+def test_what_nobody_has_answered_is_begun_anew_with_other_options_also_under_an_open_page(made):
+    open_page = AuditDesk(made.folder, n_answers=20, for_model=True)
+    question = open_page.question("Ann")
+    assert AuditDesk(made.folder, n_answers=30, seed=1).work.options["for_model"]
+    new = open_page.question("Ann")
+    assert (open_page.page_words["n_answers"], open_page.work.options["random_state"]) == (30, 1)
+    assert new["row"] != question["row"]
+    assert_refused("This is not asked now", open_page.answer, "Ann", question["row"], "yes", question["id"])
+    open_page.answer("Ann", new["row"], "yes", new["id"])
+    assert_refused("The audit in ", AuditDesk, made.folder, n_answers=20)
+    AuditDesk(made.folder, n_answers=30)
+    EstimateDesk(made.folder, n_answers=12)
+    assert len(EstimateDesk(made.folder, n_answers=15).work.rows) == 15
+
+
+def test_rows_that_were_decided_before_the_first_answer_are_not_asked(made):
+    row = AuditDesk(made.folder).question("Ann")["row"]
+    decide(made.folder, "keep", row)
+    desk = AuditDesk(made.folder)
+    assert desk.work.left_out == [row] and desk.question("Ann")["row"] != row
 
 
 def test_no_audit_is_begun_unasked(made):

@@ -90,15 +90,31 @@ def test_without_an_answer_a_confirmation_binds_no_audit(made):
     assert AuditDesk(made.folder, seed=1, n_answers=10).work.options["random_state"] == 1
 
 
-def test_after_an_audit_has_begun_there_is_nothing_to_confirm(made):
-    desk = ConfirmDesk(made.folder)
+def test_after_an_answer_in_an_audit_there_is_nothing_to_confirm(made):
+    audit, desk = AuditDesk(made.folder, seed=1), ConfirmDesk(made.folder)
     question = desk.question("Ann")
-    AuditDesk(made.folder)
+    answer_all(audit, person_of(made.clean), most=1)
     command = f"subsvms audit {made.folder}"
     said = f"The audit of this folder begins with these questions: go on there ({command})."
     assert assert_refused(said, ConfirmDesk, made.folder) == said
     assert_refused(said, desk.answer, "Ann", question["row"], "yes", question["id"])
     assert read_answers(made.folder, "confirm") == []
+
+
+def test_an_audit_that_was_begun_before_the_confirmation_was_answered_begins_again(made):
+    audit = AuditDesk(made.folder, n_answers=40)
+    question = audit.question("Ann")
+    confirmation = ConfirmDesk(made.folder, seed=2)
+    answer_all(confirmation, person_of(made.clean), most=2)
+    said = "The confirmation of this folder was answered after its audit had begun: stop the audit, and begin"
+    assert_refused(said, audit.progress)
+    assert_refused(said, audit.answer, "Ann", question["row"], "yes", question["id"])
+    assert_refused(said, AuditDesk, made.folder, create=False)
+    again = AuditDesk(made.folder)
+    assert again.progress()["answers"] == 2 and again.work.options["random_state"] == 2
+    assert again.work.options["n_answers"] == 40
+    answer_all(confirmation, person_of(made.clean), most=1)  # both go on until the audit has an answer
+    assert again.progress()["answers"] == 3
 
 
 # What follows

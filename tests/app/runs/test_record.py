@@ -25,6 +25,17 @@ def test_what_is_not_a_record_is_refused(tmp_path, text):
     assert_refused("is not the record of a run, or it was changed", read_record, tmp_path)
 
 
+def test_a_table_in_place_of_a_folder_is_refused(folder):
+    table = folder.with_name("loans.csv")
+    said = (
+        f"{str(table)!r} is a file, and the folder of a run is expected: give the one that subsvms correct "
+        "made, such as loans.subsvms."
+    )
+    assert assert_refused(said, read_record, table) == said
+    for command in ("review", "confirm", "audit", "apply"):
+        refuse(said, command, table)
+
+
 @pytest.mark.parametrize("version", [1, 99])
 def test_a_record_of_another_format_is_refused(tmp_path, version):
     (tmp_path / "run.json").write_text(f'{{"subsvms": {version}}}')

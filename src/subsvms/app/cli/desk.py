@@ -96,11 +96,10 @@ def ask(folder: Path, asked: AuditOptions, part: str, first: str, **how: Any) ->
     if asked.status:
         print_status(folder)
         return
-    from subsvms.app.desk.audit import DESKS, count_answers
+    from subsvms.app.desk.audit import DESKS
     from subsvms.app.desk.exchange import import_answers, write_questions
 
-    # answers to questions that nobody wrote cannot be right
-    create = asked.import_from is None or part in count_answers(folder)
+    create = asked.import_from is None  # answers to questions that nobody wrote cannot be right
     how |= {"seed": asked.seed, "confidence": asked.level, "create": create}
     with closing(DESKS[part](folder, **how)) as desk:
         if asked.questions is not None:
@@ -138,8 +137,8 @@ def print_status(folder: Path) -> None:
     answered = {part for part, n in n_answers.items() if n}
     if not answered:
         print_text("No question has been answered yet.")
-    if "confirm" in answered and "audit" in n_answers:  # it begins with those
-        answered = answered - {"confirm"} | {"audit"}
+    if "audit" in answered:  # it begins with the answers of the confirmation
+        answered.discard("confirm")
     for part, open_desk in DESKS.items():
         if part in answered:
             with closing(open_desk(folder, create=False)) as desk:

@@ -62,6 +62,7 @@ class QuestionDesk(Desk):
         self.leases: dict[str, tuple[int, float]] = {}  # by person: row, and until when it is theirs
         self.seen: dict[str, float] = {}  # by person: when they last asked or answered
         self.work: Any = None  # the questions, an instance of `kind`
+        self.begun: Any = None  # how `work` was begun
         self.log: list[Answer] = []  # what `work` has taken
         options = {
             "n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence,
@@ -83,34 +84,34 @@ class QuestionDesk(Desk):
 
     def _open(self, create: bool, wanted: dict[str, Any]) -> None:
         """Go on with what was begun, or begin."""
-        folder, begun, part = str(self.folder), self.decisions.begun, self.part
+        part = self.part
         refuse_old(self.folder, self.decisions)
         self._refuse_late()
-        if part not in begun:
-            if not create:
-                more = {"estimate": NOTHING} if part == "estimate" else {}
-                raise TableError(
-                    f"There is no {WORDS[part]} in {folder!r}: begin one with "
-                    f"{write_command(self.room, **more)}."
-                )
+        if create and not self.decisions.answers.get(part):
             with self.decisions.changing() as connection:
                 self._refuse_late()
-                if part not in begun:  # else another process was first
-                    answered = {answer.row for answer in self.decisions.answers.get("estimate", [])}
-                    decided = answered | self.decisions.given_labels.keys()
-                    how: Any = self.kind.draw(self.scores, decided, wanted, self._find_first(wanted))
-                    self.decisions.begin(connection, part, asdict(how))
+                if not self.decisions.answers.get(part):  # else another process was first
+                    self.decisions.begin(connection, part, asdict(self._draw(wanted)))
+        elif part not in self.decisions.begun:
+            more = {"estimate": NOTHING} if part == "estimate" else {}
+            command = write_command(self.room, **more)
+            raise TableError(f"There is no {WORDS[part]} in {str(self.folder)!r}: begin one with {command}.")
         self._refresh()
-        found = self.work.options
-        self.page_words = {
-            "room": self.room, "part": part, "is_blind": self.work.is_blind, "n_answers": found["n_answers"],
-            "most_questions": self.work.most_questions, "repeats": found.get("repeat", False),
-        }  # fmt: skip
-        self._check_options(part, found, wanted)
+        self._check_options(part, self.work.options, wanted)
+
+    def _draw(self, wanted: dict[str, Any]) -> Any:
+        """Return how the questions begin, as wanted; what nobody has answered yet is drawn anew."""
+        how, begun, first = wanted, self.decisions.begun.get(self.part), self._find_first(wanted)
+        if begun is not None:
+            with self.fitting():
+                before = self.kind.begin(begun, self.scores).options
+            how = {name: before[name] for name in self.kind.defaults} | wanted
+        answered = {answer.row for answer in self.decisions.answers.get("estimate", [])}
+        return self.kind.draw(self.scores, answered | self.decisions.given_labels.keys(), how, first)
 
     def _refuse_late(self) -> None:
-        """Raise an error if a confirmation would ask what an audit asks, begun while its page was open."""
-        if self.part == "confirm" and "audit" in self.decisions.begun:
+        """Raise an error if a confirmation would ask what an audit asks, answered while its page was open."""
+        if self.part == "confirm" and self.decisions.answers.get("audit"):
             command = write_command("audit", self.folder)
             raise TableError(
                 f"The audit of this folder begins with these questions: go on there ({command})."
@@ -260,12 +261,32 @@ class QuestionDesk(Desk):
     def _refresh(self) -> None:
         """Enter the answers that were read since."""
         answers, work, log = self._stored, self.work, self.log
+        begun = self.decisions.begun[self.part]
         self.work, self.log = None, []  # until all are entered
         with self.fitting():
-            if work is None:
-                work, log = self.kind.begin(self.decisions.begun[self.part], self.scores), []
+            if work is None or begun != self.begun:  # others may begin anew what nobody has answered
+                work, log = self.kind.begin(begun, self.scores), []
+        if len(answers) > len(self.decisions.answers[self.part]) and not self._follows(begun):
+            raise TableError(
+                "The confirmation of this folder was answered after its audit had begun: stop the audit, and "
+                f"begin it again, to go on from there ({write_command('audit', self.folder)})."
+            )
+        with self.fitting():
             take(work, answers[len(log) :])
-        self.work, self.log = work, answers
+        self.work, self.log, self.begun = work, answers, begun
+        self.page_words = {
+            "room": self.room, "part": self.part, "is_blind": work.is_blind,
+            "n_answers": work.options["n_answers"], "most_questions": work.most_questions,
+            "repeats": work.options.get("repeat", False),
+        }  # fmt: skip
+
+    def _follows(self, begun: Any) -> bool:
+        """Return whether an audit begins with the questions of the confirmation."""
+        first = self.decisions.begun["confirm"]
+        same = ("random_state", "confidence", "held_back")
+        return begun["left_out"] == first["left_out"] and all(
+            begun["state"][name] == first["state"][name] for name in same
+        )
 
 
 class AuditDesk(QuestionDesk):

@@ -232,9 +232,12 @@ class AnswerStore:
         return self.made[redo]
 
     def begin(self, connection: sqlite3.Connection, part: str, how: Any) -> None:
-        """Begin an audit or an estimate, within `changing`; there is one of each."""
+        """Begin an audit or an estimate, within `changing`; there is one of each.
+
+        It replaces one that nobody has answered: REPLACE passes the triggers that keep the others.
+        """
         text = json.dumps(how)
-        connection.execute("INSERT INTO audits VALUES (?, ?)", (part, text))
+        connection.execute("INSERT OR REPLACE INTO audits VALUES (?, ?)", (part, text))
         self.seals[part] = seal("", part, text)
 
     def answer(self, connection: sqlite3.Connection, part: str, answers: Iterable[Answer]) -> None:
@@ -288,7 +291,7 @@ class AnswerStore:
         with self.file.explaining():
             begun = self.file.connection.execute("SELECT part, begun FROM audits").fetchall()
         for part, how in begun:
-            if part not in self.begun:
+            if not self.answers.get(part):  # until then it may be replaced
                 self.begun[part] = self._parse(how)
                 self.answers[part], self.seals[part] = [], seal("", part, how)
         seals, new = dict(self.seals), []

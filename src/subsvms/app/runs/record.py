@@ -79,6 +79,11 @@ def read_record(path: Path) -> Record:
         if version == FORMAT:
             return _build_record(found, path.parent)
     except (OSError, ValueError, KeyError, RecursionError) as error:
+        if path.name != RECORD:
+            raise TableError(
+                f"{shown} is a file, and the folder of a run is expected: give the one that subsvms correct "
+                f"made, such as {path.stem}.subsvms."
+            ) from None
         raise TableError(
             f"{shown} is not the record of a run, or it was changed ({first_sentence(error)}): run subsvms "
             "correct on the table again."

@@ -53,7 +53,7 @@ def test_after_an_answer_a_line_says_what_the_label_was(audit, finished):
     given = read(finished.table)[row - 1]["default"]
     other = {"no": "yes", "yes": "no"}[given]
     ann.press("c")
-    ann.see("#said", f"“cannot tell” is stored. The label was “{given}”; suggested was “{other}”.")
+    ann.see("#said", f"That you cannot tell is stored. The label was “{given}”; suggested was “{other}”.")
     row = ann.row
     given = read(finished.table)[row - 1]["default"]
     ann.press("1")
@@ -150,6 +150,42 @@ def many(corrected_kinds, tmp_path):
     """A copy of it."""
     shutil.copytree(corrected_kinds.parent, tmp_path / "many")
     return tmp_path / "many" / corrected_kinds.name
+
+
+def correct_few(place, labels):
+    """Correct a small table whose values tell these labels apart, and return the folder of the run."""
+    rng = np.random.default_rng(0)
+    numbers = rng.integers(len(labels), size=120)
+    rows = [{"x": f"{k + rng.normal(0, 0.2):.2f}", "label": labels[k]} for k in numbers]
+    table = write(place / "few.csv", rows)
+    return Path(do_job(str(table), Options(label="label", n_estimators=50), n_jobs=1).written.folder)
+
+
+@pytest.mark.parametrize("labels", [list("017"), list("0123456789")], ids=["few", "many"])
+def test_labels_that_are_digits_are_their_own_keys(audit, tmp_path, labels):
+    place = correct_few(tmp_path, labels)
+    ann = audit(place, n_answers=12)()
+    assert ann.page.locator("#answers kbd").all_inner_texts()[-1] == "c"
+    for key in ("0", "1", "7", "c"):
+        ann.press(key)
+    assert [label for _, label, _ in stored_answers(place)] == ["0", "1", "7", None]
+    shown = [one for one in ann.page.locator("#buttons button, #found li").all_inner_texts() if one]
+    assert [one.split() for one in shown] == [[label, label] for label in labels]
+    ann.page.keyboard.press("?")
+    ann.see("#help-dialog", "0 to 9")
+    assert not ann.page.locator("#zero").is_visible()
+    ann.close_dialog()
+
+
+def test_a_label_of_the_name_cannot_tell_is_told_from_the_answer(audit, tmp_path):
+    place = correct_few(tmp_path, ["cannot tell", "sure"])
+    ann = audit(place, n_answers=12)()
+    ann.see("#untold", "Cannot tell (which is not the label of this name)")
+    ann.press("1")
+    ann.see("#said", "“cannot tell” is stored.")
+    ann.press("0")
+    ann.see("#said", "That you cannot tell is stored.")
+    assert [label for _, label, _ in stored_answers(place)] == ["cannot tell", None]
 
 
 def test_with_many_classes_keys_and_a_list_that_is_searched_answer(audit, many):

@@ -1,4 +1,5 @@
 // The labels to choose from: buttons, or a list to search in if there are many; the first nine have the keys 1 to 9.
+// Labels that are digits are their own keys, as whoever reads "0" presses 0; then only c is "cannot tell".
 
 import { isAsking } from "./dialogs.js";
 import { $, all, around, make, name } from "./elements.js";
@@ -17,6 +18,7 @@ let found = []; // labels in the list
 let active = -1; // number of the chosen one
 
 const isList = () => classes.length > KEYS;
+const areDigits = () => classes.every((label) => /^\d$/.test(label));
 
 /**
  * Offer labels.
@@ -29,6 +31,12 @@ export function offer(labels, take) {
   for (const part of all(".many")) part.hidden = !isList();
   $("finder").hidden = !isList();
   $("untold").onclick = () => answer(null);
+  $("untold").setAttribute("aria-keyshortcuts", areDigits() ? "c" : "0 c");
+  $("untold").lastElementChild?.replaceChildren(areDigits() ? "c" : "0");
+  $("first-key").textContent = areDigits() ? "0" : "1";
+  $("zero").hidden = areDigits();
+  const isNamedSo = classes.some((label) => label.trim().toLowerCase() === "cannot tell");
+  if (isNamedSo) $("untold").firstElementChild?.append(" (which is not the label of this name)");
   if (isList()) listenToSearch();
   else $("buttons").replaceChildren(...classes.map(makeButton));
   document.addEventListener("keydown", listenToKeys);
@@ -39,7 +47,8 @@ export function offer(labels, take) {
  * @param {number} place
  */
 function makeButton(label, place) {
-  const button = make("button", { type: "button", "aria-keyshortcuts": place + 1 }, name(label), makeKey(label));
+  const key = areDigits() ? label : place + 1;
+  const button = make("button", { type: "button", "aria-keyshortcuts": key }, name(label), makeKey(label));
   button.onclick = () => answer(label);
   return button;
 }
@@ -51,7 +60,7 @@ function makeButton(label, place) {
  */
 function makeKey(label) {
   const place = classes.indexOf(label);
-  return place < KEYS ? make("kbd", {}, `${place + 1}`) : null;
+  return areDigits() || place < KEYS ? make("kbd", {}, areDigits() ? label : `${place + 1}`) : null;
 }
 
 /** Show all labels again, for the next question. */
@@ -75,10 +84,11 @@ function listenToKeys(event) {
  * @returns {(() => unknown) | null}
  */
 function findAct(key) {
-  if (key === "0" || key === "c") return () => answer(null);
+  if (key === "c" || (key === "0" && !areDigits())) return () => answer(null);
   if (key === "?") return openHelp;
   if (key === "/" && isList()) return () => $("search", HTMLInputElement).select();
-  const label = /^[1-9]$/.test(key) ? classes[Number(key) - 1] : undefined;
+  const place = areDigits() ? classes.indexOf(key) : Number(key) - 1;
+  const label = /^\d$/.test(key) ? classes[place] : undefined;
   return label === undefined ? null : () => answer(label);
 }
 

@@ -128,7 +128,7 @@ function drawName() {
  * @param {{ given: string | null, suggested: string | null, label: string | null }} told
  */
 function formatTold({ given, suggested, label }) {
-  const said = `${label === null ? "“cannot tell”" : quote(label)} is stored`;
+  const said = `${label === null ? "That you cannot tell" : quote(label)} is stored`;
   if (given === null) return `${said}.`;
   return `${said}. The label was ${quote(given)}; suggested was ${quote(suggested)}.`;
 }
