@@ -10,6 +10,7 @@ from subsvms.annotators._model import Fit
 from subsvms.exceptions import format_interval, format_percent
 
 MOST_MIXED = 3  # pairs of classes that are named
+HARDLY = 0.2  # of the way from chance to always right
 LEAST_MIXED = 0.1  # share of a class that is given as another
 
 
@@ -66,12 +67,12 @@ class Person:
             return "too few answers to say"
         if self.high < self.chance:
             return "says the opposite: check how the classes were explained"
-        if not self.depends:
-            return "no better than chance: look at the answers, and explain the classes again"
+        if not self.depends or self.right - self.chance < HARDLY * (1.0 - self.chance):
+            return "hardly better than chance: look at the answers, and explain the classes again"
         if self.mixed:
             true, said, share = self.mixed[0]
             return f"says {said!r} for {format_percent(share)} of {true!r}"
-        return "mixes up no two classes often"
+        return "nothing stands out"
 
     def __str__(self) -> str:
         limits = format_interval(self.low, self.high)

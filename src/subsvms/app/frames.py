@@ -38,8 +38,9 @@ from subsvms.app.tables.files import check_target, write_content
 from subsvms.app.tables.table import read_frame
 from subsvms.correction._frames import find_style
 from subsvms.correction._result import Correction
-from subsvms.exceptions import InputError, LabelNoiseWarning, Note, TableError
+from subsvms.exceptions import InputError, LabelNoiseWarning, Note, Sentence, TableError
 
+NO_LABEL = "{label} is missing: name the label column, or columns of answers with {annotators}."
 FOLDER = "frame.subsvms"  # in a temporary folder
 IN_PYTHON = Handles(
     worst="below", listed="correction.to_frame()", review="correction.review()", table="correction.labels",
@@ -135,7 +136,7 @@ def correct_table(asked: FrameOptions) -> Correction:
         table = read_frame(columns, options.label, **reading)
         table = replace(table, notes=(*notes, *table.notes))
     elif asked.label is None:
-        raise TableError("{label} is missing: name the label column, or columns of answers in {annotators}.")
+        raise TableError(Sentence(NO_LABEL))
     else:
         table = read_frame(asked.frame, asked.label, **reading)
     decided = () if asked.verified is None else _list_verified(asked.verified, table)

@@ -14,8 +14,13 @@ from an excellent feature, so what the other columns say is looked at, too:
 "Of the labels" is of those outside the largest class. An honest column loses little by being left out: if the
 labels follow from it, few of them are wrong. A copy that is used hides all wrong labels. Whatever is done is
 said in a note, with the option that does the opposite.
+
+A column that holds the classes of the label, and no others, and agrees with it far more than by chance, is
+probably a further answer about the row, by another person. Learned from, it would hide errors that both make.
+With two classes many honest columns say yes and no: then its name must look like an answer, too.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +39,10 @@ USEFUL = 0.8  # they say something about the labels if they miss no more; guessi
 MOST_ROWS = 4000  # that the other columns are judged by: a second of work
 
 
+ANSWERS = (
+    "{columns} {name} {hold} the classes of the label and mostly {agree} with it, as answers of other people "
+    "do, so {they} not used: compare the people with {annotators}, or use a column with {keep}."
+)
 WORDS = {  # of notes on one column, and on several: left out; used because they were asked for; used
     "leak": (
         "The column {name} was left out, because it gives the label away: {why}. If it was known before the "
@@ -54,6 +63,26 @@ WORDS = {  # of notes on one column, and on several: left out; used because they
         "the label, leave it out{hint}.",
     ),
 }
+
+
+AGREEING = 0.2  # Cohen's kappa of a further answer and the label, at least
+ANSWER_NAME = re.compile(r"annotat|label|rater|coder|reviewer|answer|vote|(?:^|_)ann_?\d*$", re.IGNORECASE)
+
+
+def is_answer(column: Any, name: str, labels: np.ndarray, classes: list) -> bool:
+    """Return whether a column (pyarrow) looks like further answers; `labels` are class numbers."""
+    distinct = {str(value) for value in column.unique().to_pylist()} - {"None", ""}
+    numbers = {str(one): number for number, one in enumerate(classes)}
+    if distinct != numbers.keys() or (len(classes) == 2 and not ANSWER_NAME.search(name)):
+        return False
+    said = np.array([numbers.get(str(value), -1) for value in column.to_pylist()])
+    both = (said >= 0) & (labels >= 0)
+    if both.sum() < MIN_ROWS:
+        return False
+    counts = np.zeros((len(classes), len(classes)))
+    np.add.at(counts, (said[both], labels[both]), 1.0 / both.sum())
+    agreed, chance = np.trace(counts), counts.sum(axis=0) @ counts.sum(axis=1)
+    return bool(agreed - chance >= AGREEING * (1.0 - chance)) and agreed < 1.0  # a copy is a leak
 
 
 @dataclass(frozen=True)

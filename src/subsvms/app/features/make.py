@@ -25,11 +25,19 @@ from subsvms.app.features.columns import (
     why_useless,
 )
 from subsvms.app.features.encoder import ColumnEncoder, fit_encoder
-from subsvms.app.features.leaks import Leak, find_leak, is_left_out, measure_missed, note_leaks
+from subsvms.app.features.leaks import (
+    ANSWERS,
+    Leak,
+    find_leak,
+    is_answer,
+    is_left_out,
+    measure_missed,
+    note_leaks,
+)
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, check_array, load_array
 from subsvms.app.quoting import show, suggest
 from subsvms.app.tables.table import LabelledTable
-from subsvms.exceptions import Note, Sentence, Setting, TableError, join_sentences
+from subsvms.exceptions import Note, Sentence, Setting, TableError, join_sentences, name_few
 
 MIN_CORRELATION = 0.9  # with a class, above which a ready-made feature may give the label away
 REASONS = {
@@ -50,6 +58,7 @@ LEFT_OUT = {
     "identifier": Sentence("never repeats a value, as identifiers do; {keep} would use it"),
     "type": "values other than numbers, text and dates",
     "leak": Sentence("gives the label away; {keep} would use it"),
+    "answers": Sentence("answers of other people about the rows ({annotators})"),
     "asked": "left out by an option",
     "by": Sentence("groups the rows ({by})"),
     "id": Sentence("names the rows ({id_column})"),
@@ -101,6 +110,8 @@ def make_features(
         chosen = _choose(_name_columns(table.matrix, asked), table, exclude, only, keep)
         return _scale_columns(table, chosen, {*only, *keep})
     chosen = _choose(table.columns.column_names, table, exclude, only, keep)
+    answers = _find_further_answers(table, chosen, {*only, *keep})
+    chosen = [name for name in chosen if name not in answers]
     meanings, columns, dropped, notes = _read_columns(table, chosen, {*only, *keep})
     sentences = list(_format_dropped(dropped))
     if not columns:
@@ -110,11 +121,31 @@ def make_features(
     columns, leaking, more = _leave_out_leaks(table, meanings, columns, {*only, *keep})
     X, names, sources, encoder = fit_encoder({name: meanings[name] for name in columns}, columns)
     left_out = dict.fromkeys(set(table.columns.column_names) - {*chosen, table.label}, "asked")
+    left_out |= dict.fromkeys(answers, "answers")
     left_out |= {name: reason for reason, group in dropped.items() for name in group}
     left_out |= dict.fromkeys(leaking, "leak")
     left_out = {name: left_out[name] for name in table.columns.column_names if name in left_out}
     notes = (*(note_unused("{reason}", reason=reason) for reason in sentences), *notes, *more)
+    notes = (*_note_answers(answers), *notes)
     return Features(X, names, sources, notes, encoder, left_out, meanings)
+
+
+def _find_further_answers(table, chosen, asked):
+    """Return columns that look like further answers about the rows, and were not asked for."""
+    columns, codes, classes = table.columns, table.codes, table.classes
+    free = [name for name in chosen if name not in asked]
+    return [name for name in free if is_answer(columns[name], name, codes, classes)]
+
+
+def _note_answers(names):
+    if names:
+        several = len(names) > 1
+        yield Note(
+            "answers", ANSWERS, columns="The columns" if several else "The column",
+            name=name_few(list(map(show, names))), hold="hold" if several else "holds",
+            agree="agree" if several else "agrees", they="they are" if several else "it is",
+            annotators=Setting("annotators", names), keep=Setting("keep", names[0]),
+        )  # fmt: skip
 
 
 def _leave_out_leaks(table, meanings, columns, asked):

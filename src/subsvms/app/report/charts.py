@@ -69,19 +69,31 @@ def shorten(name: str) -> str:
 # Which labels are mixed up
 
 
-def lay_out_noise(matrix: np.ndarray, names: list[Any], known: list[bool] | None = None) -> dict[str, Any]:
+def lay_out_noise(
+    matrix: np.ndarray, names: list[Any], known: list[bool] | None = None,
+    about: str = "The noise matrix: which labels the rows of each true class are given.",
+) -> dict[str, Any]:  # fmt: skip
     """Return the noise matrix: the classes, and the cells line by line; question marks where not known."""
-    about = ["The noise matrix: which labels the rows of each true class are given."]
+    told = [about]
     cells = []
     for i, name in enumerate(names):
         is_known = known is None or known[i]
         kept = f"{format_percent(matrix[i, i])} keep" if is_known else "it is not known how many keep"
-        about.append(f"Of true {name!r}, {kept} their label.")
+        told.append(f"Of true {name!r}, {kept} their label.")
         for j, share in enumerate(np.clip(matrix[i], 0.0, 1.0).tolist()):
             text = format_percent(share) if is_known else "?"
             depth = DEEPEST * share**0.5 if is_known else 0.0
             cells.append(dict(line=i, column=j, text=text, depth=depth, colour=int(i != j), bold=i == j))
-    return finish_matrix(names, names, cells, about, ylabel="true class", xlabel="label given")
+    return finish_matrix(names, names, cells, told, ylabel="true class", xlabel="label given")
+
+
+def draw_person(matrix: Any, classes: list[Any]) -> str | None:
+    """Return the SVG of what a person says about rows of each class; None if there are too many classes."""
+    if len(classes) > MAX_CLASSES:
+        return None
+    names = [shorten(name) if isinstance(name, str) else name for name in classes]
+    chart = lay_out_noise(np.asarray(matrix), names, about="What the person says about each class.")
+    return render("matrix.svg", chart | {"xlabel": "what the person says"})
 
 
 def draw_moves(correction: Correction, names: list[Any], moves: Any = None) -> str | None:

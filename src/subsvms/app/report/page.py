@@ -13,7 +13,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from subsvms.app.report.charts import MAX_CLASSES
+from subsvms.app.report.charts import MAX_CLASSES, draw_person
 from subsvms.app.report.row_map import MAX_FLAGGED, MAX_OTHERS
 from subsvms.app.report.rows import render_rows
 from subsvms.app.report.text import format_interval, format_percent, largest, open_templates, read_number
@@ -27,6 +27,7 @@ LIMITS = {
     "moves": 8,  # pairs of labels
     "columns": 60,  # with the same use
     "classes": MAX_CLASSES,
+    "people": 24,  # with a picture
     "flagged": MAX_FLAGGED,
     "others": MAX_OTHERS,
 }
@@ -49,10 +50,17 @@ def render_report(summary: Mapping[str, Any], charts: Mapping[str, str]) -> str:
             scattered=len(classes) > MAX_CLASSES and largest(summary.get("moves") or [], "rows") == 1,
             shown_changes=choose_changes(summary.get("certified")),
             pieces=render_rows(summary.get("worst") or [], rule=summary.get("rule")),
+            people=[dict(line) | {"chart": draw_line(line)} for line in summary.get("people") or []],
             charts={name: Markup(svg) for name, svg in charts.items()},
             places={name: Markup("".join(mark_place(name))) for name in PLACES},
         )
     )  # fmt: skip
+
+
+def draw_line(person: Mapping[str, Any]) -> Markup | None:
+    """Return the picture of what a person says about rows of each class, if there is one."""
+    svg = draw_person(person["matrix"], person["classes"]) if person.get("matrix") else None
+    return None if svg is None else Markup(svg)
 
 
 def place_audit(page: str, audit: Mapping[str, Any] | None) -> str | None:

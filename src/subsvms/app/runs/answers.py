@@ -24,7 +24,7 @@ from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.table import LabelledTable, number_name
 from subsvms.correction._result import Correction
-from subsvms.exceptions import Note, Setting, TableError
+from subsvms.exceptions import Note, Sentence, Setting, TableError
 
 CONSENSUS, ANSWERS = "consensus", "answers"  # names of new columns
 
@@ -61,17 +61,15 @@ def merge_answers(table: LabelledTable, options: Options) -> tuple[Any, Options,
 def check_options(table: LabelledTable, options: Options) -> None:
     """Raise an error if options do not go together, or name columns that the table does not have."""
     if options.annotators and options.annotator_column is not None:
-        raise TableError("{annotators} are columns of answers, {annotator_column} is for one line an answer: "
-                         "give one of them.")  # fmt: skip
+        words = "{annotators} are columns of answers, {annotator_column} is for one line an answer: give one."
+        raise TableError(Sentence(words))
     if options.rule == "majority":
-        raise TableError("{rule=majority} is a vote of SVMs, which knows no people: leave it out.")
+        raise TableError(Sentence("{rule=majority} is a vote of SVMs, which knows no people: leave it out."))
     if options.annotator_column is not None and options.id_column is None:
-        raise TableError(
-            "{annotator_column} is for tables with one line an answer: name with {id_column} the column that "
-            "says which row an answer is about."
-        )
+        words = "{annotator_column} needs {id_column}, the column that says which row an answer is about."
+        raise TableError(Sentence(words))
     if options.annotator_column is not None and not options.label:
-        raise TableError("{label} is missing: name the column that holds the answers.")
+        raise TableError(Sentence("{label} is missing: name the column that holds the answers."))
     if table.matrix is not None:
         raise TableError(f"{table.name} is LIBSVM text, which has no columns for answers: convert the table.")
     names = table.columns.column_names
@@ -91,7 +89,16 @@ def check_options(table: LabelledTable, options: Options) -> None:
         what = "there twice" if twice else "the label column"
         raise TableError(words, name=show(name), what=what)
     if options.annotators and len(options.annotators) < 2:
-        raise TableError("{annotators} must name at least two people: for one, the column is the label.")
+        raise TableError(
+            Sentence("{annotators} must name at least two people: for one, the column is the label.")
+        )
+
+
+def has_features(table: LabelledTable, options: Options) -> bool:
+    """Return whether a table has columns besides labels and answers; people alone can judge, too."""
+    return table.matrix is not None or bool(
+        set(table.columns.column_names) - {table.label, *options.left_out}
+    )
 
 
 def _gather_lines(table, options):

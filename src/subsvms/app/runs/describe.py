@@ -103,10 +103,22 @@ def list_people(run: Run) -> list[dict[str, Any]]:
     people = [] if consensus is None else sorted(consensus.people, key=lambda person: person.right)
     numbers = ("right", "low", "high", "chance", "depends", "advice")
     return [
-        {"name": cut(person.name), "answers": person.n_answers, "matrix": person.matrix.tolist()}
+        {
+            "name": cut(person.name),
+            "answers": person.n_answers,
+            "matrix": person.matrix.tolist(),
+            "classes": [quote_spaces(str(name)) for name in consensus.classes.tolist()],
+        }
         | {name: getattr(person, name) for name in numbers}
         for person in people
     ]
+
+
+def measure_people(run: Run) -> float | None:
+    """Return how far people agree with each other, if that can be said."""
+    consensus = run.correction.consensus
+    alpha = float("nan") if consensus is None else consensus.agreement
+    return None if np.isnan(alpha) else alpha
 
 
 def describe_worst(run: Run, issues: Issues, numbers: np.ndarray) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from subsvms._atomic import explaining, write_whole
 from subsvms._effort import announce
 from subsvms.app import names
-from subsvms.app.names import PLAN, RECORD, SCRAP, UNDER_WAY
+from subsvms.app.names import ANSWERED, PLAN, RECORD, SCRAP, TABLE, UNDER_WAY
 from subsvms.app.quoting import show
 from subsvms.app.runs.history_file import holds_decisions
 from subsvms.app.runs.record import Record, read_record
@@ -57,7 +57,9 @@ def check_place(target: Path, *, force: bool) -> None:
         refuse(target, "holds the result of an earlier run: {other}, or replace it{force:aside}.")
     record = _check_ours(target)
     paths = [Path(one).resolve() for one in record.input.paths if not is_address(one)]
-    if any(path.is_relative_to(target.resolve()) for path in paths):  # the only copy, of a data frame
+    made = f"{Path(TABLE).stem}{ANSWERED}"  # from the answers on standard input; others are in their file
+    only = [path for path in paths if ANSWERED not in path.name or path.name.startswith(made)]
+    if any(path.is_relative_to(target.resolve()) for path in only):  # the only copy, as of a data frame
         refuse(target, "holds the table that it is about: {other}, or remove it yourself.")
     _refuse_changed(target, record)
 

@@ -270,7 +270,7 @@ def open_in_parts(
     """Open a table that is read in parts, and the folder of its run, which other machines may have to see."""
     options = replace(options, pool_size=options.pool_size or 0)
     if has_answers(options):
-        words = "People's answers are not compared in parts: give the table in memory a try, with {engine}."
+        words = "People's answers are compared in memory only: use {engine}."
         raise TableError(words, engine=Setting("engine", "memory"))
     if is_database(where):
         raise TableError("A database cannot be read in parts: save its answer as Parquet, and correct that.")

@@ -95,6 +95,7 @@ class Estimated:
     noise_matrix: list[list[float]]  # P(given class | true class), a line for each true class
     # share of the flagged rows for which the suggestion is expected to be right; None without an estimate
     expected_precision: float | None
+    consensus_wrong: float | None  # share of the labels that are expected to be wrong after a consensus
     contradicted_share: float | None  # of the labels: up to it, errors of other kinds cannot be excluded
 
 
@@ -106,6 +107,7 @@ class Listed:
     moves: list[dict[str, Any]]
     groups: list[dict[str, Any]]
     people: list[dict[str, Any]]  # several people who answered, as `list_people` returns them
+    agreement: float | None  # of these people, Krippendorff's alpha
     worst: list[dict[str, Any]]  # the rows to look at first, as `describe_worst` returns them
     n_worst: int  # how many rows are listed in all; how many of them have a label
     n_labels: int
@@ -168,7 +170,7 @@ def summarise(finding: Finding, written: Written) -> Summary:
     )  # fmt: skip
     listed = Listed(
         classes=describe.list_classes(run), moves=describe.list_moves(run), groups=describe.list_groups(run),
-        people=describe.list_people(run),
+        people=describe.list_people(run), agreement=describe.measure_people(run),
         worst=describe.describe_worst(finding.shown, issues, finding.numbers), n_worst=finding.n_issues,
         n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT,
         certified={"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))},
@@ -217,11 +219,13 @@ def count_labels(run: Run) -> Counted:
 def describe_noise(run: Run) -> Estimated:
     """Return how many labels are estimated to be wrong."""
     noise, tally, interval = run.correction.noise, run.tally, run.correction.noise.error_rate_interval
+    consensus = run.correction.consensus
     unknown = run.options.rule == "majority" or not tally.n_flagged  # a plain vote gives no probabilities
     return Estimated(
         explained=noise.explained, error_rate=describe.name_rate(noise.error_rate, interval),
         error_rate_interval=interval.tolist(), noise_matrix=noise.matrix.tolist(),
         expected_precision=None if unknown else tally.confidence / UNIT / tally.n_flagged,
+        consensus_wrong=None if consensus is None else consensus.expected_wrong,
         contradicted_share=sum(tally.contradicted) / tally.judged if tally.judged else None,
     )  # fmt: skip
 
