@@ -339,7 +339,7 @@ class Consensus:
             posterior=posterior, suggested=np.where(flagged | (given < 0), best, given), flagged=flagged,
             rival=others.argmax(axis=1), score=score, quality=np.where(given < 0, np.nan, own),
             halt=np.where(decided, np.int8(Halt.VERIFIED), np.int8(Halt.NONE)),
-            notes=(*correction.judgement.notes, *self.notes),
+            notes=self.notes,
         )  # fmt: skip
         return replace(correction, judgement=judgement, witnesses=None, consensus=self)
 

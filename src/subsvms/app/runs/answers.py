@@ -18,6 +18,7 @@ from subsvms.annotators._answers import Answers, read_answers
 from subsvms.annotators._consensus import combine, count_majority
 from subsvms.annotators._judge import UNUSED, scale_votes
 from subsvms.annotators._model import fit_answers
+from subsvms.app.features.columns import note_unused
 from subsvms.app.options import Options
 from subsvms.app.quoting import name_some, show, suggest
 from subsvms.app.tables.formats import FORMATS
@@ -130,8 +131,8 @@ def _gather_lines(table, options):
             kept[name] = some
         else:
             varying.append(name)
-    words = "Left out, because they differ between answers about one row: the columns {names}."
-    notes = (Note("varying", words, names=name_some(varying)),) if varying else ()
+    words = "the columns {names} differ between answers about one row"
+    notes = (note_unused(words, names=name_some(varying)),) if varying else ()
     cells = [json.dumps({name: heard[0] if len(heard) == 1 else heard for name, heard in one.items()},
                         ensure_ascii=False) for one in said]  # fmt: skip
     return pa.table(kept).append_column("", pa.array(cells, pa.string())), notes
@@ -155,11 +156,12 @@ def _read(columns, options, table):
         column = pa.chunked_array([pa.array([line[2] for line in lines])])
     else:
         n_rows = len(columns)
-        kinds = {str(columns[name].type): name for name in options.annotators}
+        said = [_as_common(columns[name]) for name in options.annotators]
+        kinds = {str(one.type): name for one, name in zip(said, options.annotators, strict=True)}
         if len(kinds) > 1:
             found = ", ".join(f"{show(name)} holds {kind}" for kind, name in kinds.items())
             raise TableError(f"All people's columns must be of one type, but {found}: convert them.")
-        column = pa.chunked_array([chunk for name in options.annotators for chunk in columns[name].chunks])
+        column = pa.chunked_array([chunk for one in said for chunk in one.chunks])
         rows = list(range(n_rows)) * len(options.annotators)
         people = [name for name in options.annotators for _ in range(n_rows)]
     is_text = table.format in FORMATS and FORMATS[table.format].all_text
@@ -169,6 +171,22 @@ def _read(columns, options, table):
     known = sorted({one for one in (*labels.tolist(), *table.labels.tolist()) if one is not None})
     answers = {"row": rows, "person": people, "label": labels.tolist()}
     return read_answers(answers, len(columns), known), notes
+
+
+def _as_common(column):
+    """Return a column of one person as the others are: one type of text, one of whole numbers."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if types.is_string(column.type) or column.type == pa.string_view():
+        return column.cast(pa.large_string())
+    if types.is_floating(column.type):  # pandas has no whole numbers where an answer is missing
+        column = compute.if_else(compute.is_nan(column), None, column)
+        whole = compute.all(compute.equal(column, compute.floor(column))).as_py()
+        return column.cast(pa.int64()) if whole else column
+    return column.cast(pa.int64()) if types.is_integer(column.type) else column
 
 
 def _read_cells(column, name, table):
@@ -188,12 +206,12 @@ def _read_cells(column, name, table):
     return lines
 
 
-def weigh(correction: Correction, answers: Answers, seed: int) -> Correction:
-    """Return a correction in which the consensus of people and votes judges the labels, not the rule."""
-    alone = fit_answers(answers, np.zeros((answers.n_rows, answers.n_classes))).posterior
+def weigh(correction: Correction, answers: Answers, seed: int, *, alone: bool) -> Correction:
+    """Return a correction judged by people, and by votes unless they are alone, in place of the rule."""
+    people = fit_answers(answers, np.zeros((answers.n_rows, answers.n_classes))).posterior
     log_q = None
-    if correction.noise.explained:
-        log_q = scale_votes(correction, answers.classes, alone, answers.per_row > 0)
-    notes = (UNUSED,) if log_q is None else ()
-    consensus = combine(answers, alone, log_q, seed, judged=correction, notes=notes)
+    if correction.noise.explained and not alone:
+        log_q = scale_votes(correction, answers.classes, people, answers.per_row > 0)
+    notes = (UNUSED,) if log_q is None and not alone else ()
+    consensus = combine(answers, people, log_q, seed, judged=correction, notes=notes)
     return consensus.apply(correction)

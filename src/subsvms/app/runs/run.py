@@ -85,12 +85,14 @@ class Run:
         rows = "1 row that people left out is" if n_out == 1 else f"{n_out:,} rows that people left out are"
         words = "{rows} still in this result: subsvms apply on its folder writes the table without."
         out = Note("left_out", words, rows=rows)
-        return (*self.table.notes, *odd, *format_origins(self.origins), *hint, *[out] * (n_out > 0))
+        told = (note for note in self.table.notes if note.kind != "unused")
+        return (*told, *odd, *format_origins(self.origins), *hint, *[out] * (n_out > 0))
 
     @property
     def remarks(self) -> tuple[Note, ...]:
         """What happened to the columns that are not features."""
-        dropped = (note for note in self.features.notes if note.kind == "unused")
+        both = (*self.table.notes, *self.features.notes)
+        dropped = (note for note in both if note.kind == "unused")
         used = (note_unused("the column {name} groups the rows", name=show(one)) for one in self.options.by)
         words, asked = "the column {name} holds answers of people", self.options.answered
         people = (note_unused(words, name=show(one)) for one in asked)
@@ -113,7 +115,7 @@ def run_in_memory(
     correction = judge_table(survey.learned, survey.X, survey.at_hand.given, verified)
     if answers is not None:
         announce("comparing people")
-        correction = weigh(correction, answers, options.random_state)
+        correction = weigh(correction, answers, options.random_state, alone=alone)
     correction = add_witnesses(correction, survey.X, n_witnesses)
     clock.lap("judging")
     is_file = isinstance(features, str | os.PathLike)
