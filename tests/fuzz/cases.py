@@ -225,7 +225,7 @@ def make_on_run(rng, command, place, runs):
         "predict": (["predict", MODEL, table.where, *table.reading], [MODEL, MODEL, table.main]),
         "apply": (["apply", RUN, "--undecided", "suggestion"], [record, issues, decisions, table.main]),
         "export": (
-            ["export", RUN, "--to", rng.choice(["jsonl", "label-studio", "spotlight"])],
+            ["export", RUN, "--to", rng.choice(["jsonl", "label-studio", "argilla", "spotlight"])],
             [record, issues, decisions, table.main],
         ),
         "import": (["export", RUN, "--import", given], [record, decisions, given]),

@@ -14,7 +14,7 @@ from fuzz.options import OURS
 REVIEW = ("apply", "export", "import")  # commands that may open, and so create, decisions.sqlite
 DEFAULTS = (  # where results go without --output
     "*.subsvms", "*.subsvms/*", "*.predicted.*", "*.corrupted.*", f"{RUN}/final.*", f"{RUN}/issues.json*",
-    f"{RUN}/issues.spotlight.parquet",
+    f"{RUN}/issues.argilla.json", f"{RUN}/issues.spotlight.parquet",
 )  # fmt: skip
 LEFT = re.compile(r"\.part|\.lock|\.old|\.unfinished|-wal|-shm|-journal|(^|/)\.")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\ud800-\udfff]")

@@ -80,6 +80,7 @@ def test_files_that_are_no_decisions_are_refused(folder, tmp_path):
     for name, data in {
         "a.jsonl": b"[" * 10**5, "b.json": b"7", "c.json": b'[{"data": {"row": 1}, "annotations": [7]}]',
         "d.parquet": b"PAR1" + bytes(100), "e.csv": b"row,label\n\xff\xfe,1\n", "f.json": b'{"a": 1}',
+        "g.json": b'[{"a": 1}]',
     }.items():  # fmt: skip
         (tmp_path / name).write_bytes(data)
         assert_refused("cannot be read as decisions", import_decisions, folder, tmp_path / name)
@@ -168,6 +169,8 @@ def test_a_label_counts_more_than_a_stale_verdict_and_other_words_decide_nothing
     assert import_decisions(tickets.folder, tmp_path / "d.csv").startswith("1 ")
     tickets.refresh()
     assert tickets.decisions.current[first].label == "card" and second not in tickets.decisions.current
+    (tmp_path / "d.json").write_text(json.dumps([{"row": second, "label": "login", "verdict": None}]))
+    assert import_decisions(tickets.folder, tmp_path / "d.json").startswith("1 ")
 
 
 def test_of_several_annotations_the_last_completed_one_counts(tickets, tmp_path):
@@ -184,3 +187,56 @@ def test_of_several_annotations_the_last_completed_one_counts(tickets, tmp_path)
     tickets.refresh()
     assert [tickets.decisions.latest(row).label for row in rows] == ["card", None, None]
     assert [tickets.decisions.latest(row).verdict for row in rows][1:] == ["skip", "drop"]
+
+
+def make_annotation(person, label, at=None):
+    result = [{"type": "choices", "from_name": "label", "value": {"choices": [label]}}]
+    return {"completed_by": {"email": person}, "result": result} | ({"updated_at": at} if at else {})
+
+
+def test_decisions_of_several_people_are_stored_side_by_side(tickets, tmp_path):
+    first, second, third = tickets.rows[:3].tolist()
+    tasks = [
+        {"data": {"row": first}, "annotations": [
+            make_annotation("b@x", "card", "2026-01-02"), make_annotation("a@x", "login", "2026-01-01"),
+            make_annotation("a@x", "refund", "2026-01-03"),
+        ]},
+        {"data": {"row": second}, "annotations": [
+            make_annotation("a@x", "card"), make_annotation("b@x", "card"),
+            make_annotation("c@x", "login") | {"was_cancelled": True},
+        ]},
+        {"data": {"row": third}, "annotations": [make_annotation("a@x", "card")]},
+    ]  # fmt: skip
+    (tmp_path / "d.json").write_text(json.dumps(tasks))
+    said = import_decisions(tickets.folder, tmp_path / "d.json")
+    assert said.startswith("7 decisions were imported; 0 lines had no label. 1 row has different decisions")
+    tickets.refresh()
+    stacks = [[(one.who, one.label) for one in tickets.decisions.stacks[row]] for row in (first, second)]
+    assert stacks[0] == [("a@x", "login"), ("b@x", "card"), ("a@x", "refund")]
+    assert stacks[1] == [("c@x", None), ("a@x", "card"), ("b@x", "card")]
+    assert [tickets.decisions.latest(row).label for row in (first, second)] == ["refund", "card"]
+    assert tickets.progress.describe()["disputed"] == 1
+
+
+def test_argilla_takes_the_suggestions_and_gives_back_the_responses(tickets, tmp_path):
+    path = tmp_path / "issues.argilla.json"
+    assert "as argilla" in export_issues(tickets.folder, "argilla", output=path)
+    records, first = json.loads(path.read_text()), tickets.brief(0)
+    assert len(records) == len(tickets) and records[0]["id"] == str(first["row"])
+    suggestion = {"value": first["suggested"], "score": first["confidence"], "agent": "subsvms"}
+    assert records[0]["suggestions"] == {"label": suggestion}
+    assert records[0]["fields"]["text"] and records[0]["metadata"]["row"] == first["row"]
+    assert import_decisions(tickets.folder, path).startswith("0 ")
+    other = next(name for name in tickets.classes if name != first["suggested"])
+    chosen = [{"user_id": "u1", "value": first["suggested"]}, {"user_id": "u2", "value": other}]
+    discarded = [{"user_id": "u1", "value": None, "status": "discarded"}]
+    records[0]["responses"] = {"label": chosen, "note": [{"user_id": "u2", "value": "mixed"}]}
+    records[1]["responses"] = {"label": discarded}
+    path.write_text(json.dumps(records))
+    said = import_decisions(tickets.folder, path)
+    assert said.startswith("3 ") and "1 row has different decisions of several people" in said
+    tickets.refresh()
+    found = [(one.who, one.verdict, one.label, one.note) for one in tickets.decisions.stacks[first["row"]]]
+    label_verdict = "keep" if other == first["given"] else "label"
+    assert found == [("u1", "accept", first["suggested"], None), ("u2", label_verdict, other, "mixed")]
+    assert tickets.decisions.latest(int(tickets.rows[1])).verdict == "skip"

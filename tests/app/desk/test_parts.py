@@ -167,7 +167,7 @@ def test_what_is_there_is_replaced_only_if_asked_and_only_if_it_is_ours(desks, p
 def test_issues_are_exported_and_decisions_imported(desks, place):
     decide_some(desks[1])
     folder = place / "local"
-    for format in ("jsonl", "label-studio", "spotlight"):
+    for format in ("jsonl", "label-studio", "argilla", "spotlight"):
         assert export_issues(folder, format).startswith(f"{len(desks[1])} ")
     lines = [json.loads(line) for line in (folder / "issues.jsonl").read_text().splitlines()]
     assert [line["row"] for line in lines] == desks[1].rows.tolist()

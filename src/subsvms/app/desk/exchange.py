@@ -4,12 +4,14 @@ Issues go out as
 
 - jsonl: JSON Lines, one issue each, for programs;
 - label-studio: JSON, one task each, the suggestion as a prediction and the decision as an annotation;
+- argilla: JSON, one record each, with the suggestion, which `dataset.records.from_json` logs;
 - spotlight: Parquet, for Renumics Spotlight or any data frame.
 
-Decisions come back as what Label Studio exports, or as JSON Lines, CSV or Parquet with the columns `row` and
-`label`, such as an exported file that was filled in. The suggested label accepts the suggestion, the given
-label keeps it, and any other class is another label. Without a label, the column `verdict` may say skip or
-drop: leave the row out. The column `note` goes with the decision.
+Decisions come back as what Label Studio or Argilla exports, every person's, or as JSON, JSON Lines, CSV or
+Parquet with the columns `row` and `label`, such as an exported file that was filled in. The suggested label
+accepts the suggestion, the given label keeps it, and any other class is another label. Without a label, the
+column `verdict` may say skip or drop: leave the row out. The column `note` goes with the decision. Of several
+decisions about a row, the last one stands, and none is lost.
 
 Questions go out as CSV for a spreadsheet, with an empty column `answer` to fill in, as JSON Lines, or as
 tasks of Label Studio. Like the page, a file shows nothing that would give away what the run thinks. The
@@ -31,6 +33,7 @@ from subsvms.app.runs.answer_store import Act, Decided, check_note
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import write_content
+from subsvms.app.tables.label_exports import Task
 from subsvms.app.tables.table import find_free
 from subsvms.exceptions import TableError
 
@@ -93,9 +96,16 @@ def _make_issue_task(line: Line) -> Line:
     )  # fmt: skip
 
 
+def _make_issue_record(line: Line) -> Line:
+    data = {name: line[name] for name in TASK_DATA if name in line and name != "suggested"}
+    guess = {"value": line["suggested"], "score": line["confidence"], "agent": "subsvms"}
+    return tool_files.make_record(data, line["values"], guess)
+
+
 FORMATS: dict[str, tuple[str, Render]] = {
     "jsonl": (".jsonl", tool_files.as_jsonl),
     "label-studio": (".json", lambda lines: tool_files.as_tasks(map(_make_issue_task, lines))),
+    "argilla": (".argilla.json", lambda lines: tool_files.as_tasks(map(_make_issue_record, lines))),
     "spotlight": (".spotlight.parquet", tool_files.as_parquet),
 }
 
@@ -122,31 +132,33 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
             mine[row] = desk.settle(row, verdict if label is None else "label", chosen, note)
         before = desk.decisions.current
         lines = [line for decided, _ in made for line in decided.values()]
-        replaced = sum(
-            line.row in before and (before[line.row].verdict, before[line.row].label) != line[1:3]
-            for line in lines
-        )
+        last = {line.row: line for line in lines}
+        replaced = sum(row in before and not before[row].says(line) for row, line in last.items())
         if made:
             desk.decide_many([Act(list(decided.values()), name) for decided, name in made])
+        disputed = sum(bool(desk.progress.flags["disputed"][desk.place[row]]) for row in last)
     said = (
         f"{format_count(len(lines), 'decision was', 'decisions were')} imported; "
         f"{format_count(n_empty, 'line')} had no label."
     )
     if replaced:
         said += f" {format_count(replaced, 'of them replaces', 'of them replace')} a different decision."
+    if disputed:
+        rows = format_count(disputed, "row has", "rows have")
+        said += f" {rows} different decisions of several people: all are kept, and the last one stands."
     return said
 
 
 def find_act(made: list[tuple[dict[int, Decided], str]], name: str, row: int) -> dict[int, Decided]:
-    """Return the lines to which a person's decision about a row belongs: new ones if others decided it since.
+    """Return the lines to which a person's decision about a row belongs: new ones if it was decided since.
 
     A person has as few acts as possible: rows that come in a file were not decided one by one on the page.
     """
     for decided, who in reversed(made):
-        if who == name:
-            return decided
         if row in decided:
             break
+        if who == name:
+            return decided
     made.append(({}, name))
     return made[-1][0]
 
@@ -197,9 +209,10 @@ QUESTION_FILES: dict[str, Render] = {
 }
 
 
-def _read_answer_task(task: Line) -> Line:
-    found = tool_files.read_task(task)
-    return {ROW: found["row"], QUESTION: task["data"][QUESTION], ANSWER: found["label"], PERSON: found["who"]}
+def _read_answer_task(task: Task) -> list[Line]:
+    *_, last = tool_files.read_task(task)  # a question has one answer
+    asked = {ROW: last["row"], QUESTION: task.values[QUESTION]}
+    return [asked | {ANSWER: last["label"], PERSON: last["who"]}]
 
 
 def import_answers(desk: "QuestionDesk", path: Path, *, who: str | None = None) -> str:

@@ -1,7 +1,7 @@
-"""Files that other tools read and write: JSON Lines, CSV, Parquet, and tasks of Label Studio.
+"""Files that other tools read and write: JSON Lines, CSV, Parquet, tasks of Label Studio, records of Argilla.
 
 In Label Studio a label is entered in a Choices control called `label`, a row is left out in another called
-`drop`, and a remark is in a TextArea called `note`. Values are whole.
+`drop`, and a remark is in a TextArea called `note`. In Argilla these are questions. Values are whole.
 """
 
 import csv
@@ -16,6 +16,7 @@ from subsvms.app.runs.answer_store import NAME_CHARACTERS, check_name
 from subsvms.app.runs.outputs import as_cell, disarm
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.csv_text import render_csv
+from subsvms.app.tables.label_exports import DONE, DRAFT, Answer, Task, read_export
 from subsvms.app.tables.table import find_free
 from subsvms.exceptions import TableError
 
@@ -57,14 +58,27 @@ def as_parquet(lines: list[Line]) -> bytes:
 
 
 def as_tasks(tasks: Iterable[Line]) -> bytes:
-    """Return Label Studio's tasks; see `make_task`."""
+    """Return Label Studio's tasks, or Argilla's records; see `make_task` and `make_record`."""
     return json.dumps(list(tasks), ensure_ascii=False, indent=1).encode()
 
 
 def make_task(data: Line, values: Line, **more: Any) -> Line:
     """Return one of Label Studio's tasks, which shows the values of a row."""
-    text = "\n".join(f"{name}: {'' if value is None else value}" for name, value in values.items())
-    return {"data": data | {"text": text, "values": values}, **more}
+    return {"data": data | {"text": as_lines(values), "values": values}, **more}
+
+
+def make_record(data: Line, values: Line, suggestion: Line) -> Line:
+    """Return one of Argilla's records, which shows the values of a row; only what is known is metadata."""
+    return {
+        "id": str(data["row"]), "fields": {"text": as_lines(values)},
+        "metadata": {name: value for name, value in data.items() if value is not None},
+        "suggestions": {"label": suggestion}, "responses": {}, "vectors": {},
+    }  # fmt: skip
+
+
+def as_lines(values: Line) -> str:
+    """Return the values of a row as text, one a line."""
+    return "\n".join(f"{name}: {'' if value is None else value}" for name, value in values.items())
 
 
 def make_annotation(line: Line) -> Line:
@@ -119,7 +133,7 @@ class Entry:
 
 
 def read_entries(
-    path: Path, what: str, needed: Sequence[str], advice: str, read_task: Callable[[Line], Line],
+    path: Path, what: str, needed: Sequence[str], advice: str, read_task: Callable[[Task], list[Line]],
     who: str | None,
 ) -> list[Entry]:  # fmt: skip
     """Return the entries of a file of decisions or answers, all of which have some columns."""
@@ -140,43 +154,44 @@ def read_entries(
                 file.seek(0)
                 lines = list(csv.DictReader(file, delimiter=separator))
         elif path.suffix.lower() == ".json":
-            lines = [read_task(task) for task in json.loads(path.read_text(encoding="utf-8"))]
+            lines = [{"annotations": []} | one for one in json.loads(path.read_text(encoding="utf-8"))]
         else:
             text = path.read_text(encoding="utf-8")
             lines = [json.loads(line) for line in text.split("\n") if line.strip()]
         if not all(isinstance(line, dict) for line in lines):
             raise ValueError("an entry is not an object")
+        placed = list(enumerate(lines, 1))
+        if not all(name in line for name in needed for line in lines):
+            if export := read_export(lines):
+                tasks = enumerate(export.tasks, 1)
+                placed = [(place, line) for place, task in tasks for line in read_task(task)]
+            elif path.suffix.lower() == ".json":
+                raise ValueError("it is no export of Label Studio or Argilla")
     except UNREADABLE as error:
         raise TableError(f"{str(path)!r} cannot be read as {what} ({show(str(error))}).") from None
     for name in needed:
-        if not all(name in line for line in lines):
+        if not all(name in line for _, line in placed):
             words = "{path!r} has no column {name!r}: " + f"{advice} Nothing was entered."
             raise TableError(words, path=str(path), name=name)
-    return [Entry(line, f"Entry {place} of {str(path)!r}", unnamed) for place, line in enumerate(lines, 1)]
+    return [Entry(line, f"Entry {place} of {str(path)!r}", unnamed) for place, line in placed]
 
 
-def read_task(task: Line) -> Line:
-    """Return the last completed annotation of one of Label Studio's tasks, or that somebody skipped it."""
-    found = {"row": task["data"]["row"], **dict.fromkeys(DECIDED)}
-    annotations = task.get("annotations") or []
-    for one in sorted(annotations, key=lambda one: not one.get("was_cancelled")):  # completed ones count more
-        choices = {
-            part.get("from_name"): part["value"]["choices"][0]
-            for part in one["result"]
-            if part.get("type") == "choices"
-        }
-        notes = [part["value"]["text"] for part in one["result"] if part.get("type") == "textarea"]
-        is_drop = choices.pop("drop", None) is not None
-        if one.get("was_cancelled") or is_drop or choices:
-            person = one.get("completed_by")
-            person = person.get("email") if isinstance(person, dict) else person
-            found |= {
-                "label": None if one.get("was_cancelled") or is_drop else [*choices.values()][-1],
-                "verdict": "drop" if is_drop else "skip" if one.get("was_cancelled") else None,
-                "note": "\n".join(notes[-1]) if notes and isinstance(notes[-1], list) else None,
-                "who": None if person is None else str(person),
-            }
-    return found
+def read_task(task: Task) -> list[Line]:
+    """Return what each person decided in a task, skipped ones first; one line without a label for nothing."""
+    known = task.values | task.more
+    found = {name: known[name] for name in ("row",) if name in known} | dict.fromkeys(DECIDED)
+    answers = sorted((one for one in task.answers if one.state != DRAFT), key=lambda one: one.state == DONE)
+    lines = [found | _read_answer(one) for one in answers]
+    return [line for line in lines if line["verdict"] or line["label"] is not None] or [found]
+
+
+def _read_answer(answer: Answer) -> Line:
+    said = dict(answer.said)
+    dropped, (note,) = said.pop("drop", None), said.pop("note", None) or [answer.note]
+    verdict = "skip" if answer.state != DONE else "drop" if dropped else None
+    chosen = said.get("label") or next((one for one in reversed(said.values()) if one), [None])
+    label = None if verdict else chosen[0] if len(chosen) == 1 else chosen
+    return {"label": label, "verdict": verdict, "note": note, "who": answer.who}
 
 
 def spell(labels: Iterable, untold: Iterable[str] = ()) -> dict[str, str | None]:

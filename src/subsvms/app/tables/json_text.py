@@ -4,6 +4,8 @@ A column holds numbers, booleans or text; where its values have several types, o
 its JSON text. A new label replaces the old one inside its object, and every other byte of the file stays:
 `json.dumps(json.loads(line))` would also turn 1.50 into 1.5, round long numbers, drop repeated keys and
 respell escapes.
+
+What a labelling tool exported becomes one line an answer instead (`label_exports`), and is written anew.
 """
 
 import json
@@ -11,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +23,7 @@ from subsvms.app.quoting import show
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import MAX_SHARE, Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import Reading
+from subsvms.app.tables.label_exports import lay_out, may_be_export, read_export
 from subsvms.app.tables.text import TableText, decode, find_line
 from subsvms.exceptions import TableError, is_text
 
@@ -109,7 +113,17 @@ def read_array(content: Content, label: str | None, reading: Reading) -> tuple[A
 def _read(content, label, reading, kind, find):
     data, encoding, notes = decode(content, reading.encoding)
     rows, spans = find(data, content.name)
-    columns = _gather_columns(rows, len(spans), content.name, label)
+    rows, first = iter(rows), []
+    one: dict[str, Any] = next(rows, {})
+    if may_be_export(one):
+        first, rows = [one, *rows], iter(())
+        if export := read_export(first):
+            answers, note = lay_out(export, label, content.name)
+            columns = _gather_columns(answers, len(answers), content.name, label)
+            return columns, {"notes": (*notes, note)}
+    elif spans:
+        first = [one]
+    columns = _gather_columns(chain(first, rows), len(spans), content.name, label)
     starts, ends = np.array(spans, dtype=np.int64).reshape(-1, 2).T
     text = kind(data, starts, starts, ends, label)
     return columns, {"text": text, "encoding": encoding, "notes": notes}
