@@ -292,7 +292,7 @@ class ApplyOptions(WriteOptions):
 class ExportOptions(WriteOptions):
     """What `subsvms export` takes."""
 
-    to: str | None = option(None, "Format: jsonl, label-studio or spotlight.")
+    to: str | None = option(None, "Format: jsonl, label-studio, argilla or spotlight.")
     output: Path | None = option(None, "Where to write the issues; by default in the folder.")
     import_from: Path | None = option(
         None, "Instead: import decisions made elsewhere from this file.", flag="--import"
