@@ -30,6 +30,11 @@ from subsvms.correction._frames import FrameStyle, build_frame, find_style
 from subsvms.correction._rule import Halt, Judgement
 from subsvms.exceptions import InputError, Note, format_percent, name_few
 
+FEW_PEOPLE = Note(
+    "few_people",
+    "Fewer than three people are right clearly more often than by chance, and no features judge between "
+    "them: which of them is right more often cannot be told, and the limits of their shares do not include that.",
+)
 WRONG = 0.02  # by which stated and seen agreement may differ, besides chance
 CHUNK = 1 << 22  # numbers that are held at a time
 
@@ -440,7 +445,10 @@ def combine(
         )
         spread = float(np.sqrt((p * (1.0 - p)).sum()) / len(p))
         calibration = Calibration(len(p), float(p.mean()), float(agreed.mean()), spread)
-    notes = (*notes, *note_answers(answers))
+    judged = log_q is not None and powers.judge > 0
+    able = [person for person in describe_people(answers, fit, 0.95) if person.is_informed]
+    two = () if judged or len(able) > 2 else (FEW_PEOPLE,)
+    notes = (*notes, *note_answers(answers), *two)
     return Consensus(
         answers=answers,
         alone=alone,

@@ -61,13 +61,18 @@ class Person:
         return not self.low <= self.chance <= self.high
 
     @property
+    def is_informed(self) -> bool:
+        """Whether the person is right more often than by chance, and not just a little."""
+        return self.right - self.chance >= HARDLY * (1.0 - self.chance)
+
+    @property
     def advice(self) -> str:
         """What the numbers suggest, in a few words."""
         if self.n_answers < FEW:
             return "too few answers to say"
         if self.high < self.chance:
             return "says the opposite: check how the classes were explained"
-        if not self.depends or self.right - self.chance < HARDLY * (1.0 - self.chance):
+        if not self.depends or not self.is_informed:
             return "hardly better than chance: look at the answers, and explain the classes again"
         if self.mixed:
             true, said, share = self.mixed[0]
