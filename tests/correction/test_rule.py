@@ -1,3 +1,4 @@
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from judged_votes import make_rule, make_table, make_votes
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import roc_auc_score
 
+from subsvms import correct_labels
 from subsvms.correction import _rule
 from subsvms.correction._noise import estimate_noise
 from subsvms.correction._rule import (
@@ -19,6 +21,7 @@ from subsvms.correction._rule import (
     count_allowed,
     find_lacking,
 )
+from subsvms.exceptions import LabelNoiseWarning
 
 MATRIX = [[0.9, 0.1], [0.3, 0.7]]
 
@@ -190,3 +193,16 @@ def test_unexplained_labels_and_a_class_with_few_rows_are_left_alone(rule):
     assert not judge(votes, labels, MATRIX, Settings(rule=rule), evidence=1.0).flagged.any()
     labels = (np.arange(len(labels)) < 4).astype(int)
     assert not judge(votes, labels, np.eye(2), Settings(rule=rule)).flagged.any()
+
+
+def test_rows_without_a_label_are_filled_in_with_no_class_that_is_left_alone():
+    rng = np.random.default_rng(0)
+    y = np.array(["common"] * 60 + ["usual"] * 60 + ["rare"] * 3 + [None] * 40, dtype=object)
+    X = rng.normal(size=(163, 2)) + 6.0 * (y == "usual")[:, None] - 6.0 * (y == "rare")[:, None]
+    X[123:] -= 6.0  # where the rare ones are
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LabelNoiseWarning)
+        correction = correct_labels(X, y, random_state=0)
+    assert correction.missing.sum() == 40
+    assert set(correction.labels[123:]) <= {"common", "usual"}
+    np.testing.assert_allclose(correction.judgement.posterior.sum(axis=1), 1.0)

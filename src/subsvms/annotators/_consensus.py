@@ -33,7 +33,7 @@ from subsvms.exceptions import InputError, Note, format_percent, name_few
 FEW_PEOPLE = Note(
     "few_people",
     "Fewer than three people are right clearly more often than by chance, and no features judge between "
-    "them: which of them is right more often cannot be told, and the limits of their shares do not include that.",
+    "them: which of them is right more often cannot be told, and the limits of their shares leave that out.",
 )
 WRONG = 0.02  # by which stated and seen agreement may differ, besides chance
 CHUNK = 1 << 22  # numbers that are held at a time

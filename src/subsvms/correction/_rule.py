@@ -133,6 +133,8 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
             firm[:] = True  # the winner need not have half of the votes
         return scores, best, score, known & asked & (best != given) & firm
 
+    # A class that is left alone is not filled in, either.
+    posterior, by_noise = (fill_large(p, known, rule.seen) for p in (posterior, by_noise))
     alone = choose(by_noise)
     scores, best, score, wanted = choose(posterior) if overlap.weight.any() else alone
     _, joined, _, by_noise_alone = alone
@@ -163,6 +165,16 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
         rival=pick_best(others, sizes), score=score, quality=np.where(known & ~asked, 1.0, quality),
         halt=halt,
     )  # fmt: skip
+
+
+def fill_large(posterior: np.ndarray, known: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Return probabilities by which rows without a label belong to no class that is too small to judge."""
+    small = seen < SMALLEST_CLASS
+    if known.all() or not small.any() or small.all():
+        return posterior
+    some = np.where(known[:, None] | ~small, posterior, 0.0)
+    total = some.sum(axis=1, keepdims=True)
+    return np.where(total > 0, some / np.where(total > 0, total, 1.0), posterior)
 
 
 def is_outnumbered(rule: Rule, values: np.ndarray, given: np.ndarray, best: np.ndarray) -> np.ndarray:

@@ -55,10 +55,22 @@ def test_a_mark_among_words_may_be_a_class_and_gets_a_note(tmp_path):
     path = write(tmp_path, "a,label\n1,some\n2,None\n3,all\n4,None\n")
     read = read_table(path, "label")
     assert read.classes == ["None", "all", "some"]
-    assert read.notes == ("Taken as a class, not as missing labels: 'None' (2 rows).",)
+    assert read.notes == (
+        "Taken as a class, not as missing labels: 'None' (2 rows). To make them missing: missing_label=['None'].",
+    )
     for missing_label in (["None"], "None"):
         read = read_table(path, "label", missing_label=missing_label)
         assert read.classes == ["all", "some"] and read.notes == ()
+
+
+def test_classes_that_are_perhaps_misspelt_are_named(tmp_path):
+    words = (
+        ["Gentoo"] * 100 + ["Adelie"] * 90 + ["Gento"] * 4 + ["Other"] * 3 + ["room 1"] * 80 + ["room 2"] * 2
+    )
+    path = write(tmp_path, "a,label\n" + "".join(f"1,{word}\n" for word in words))
+    (note,) = read_table(path, "label").notes
+    assert note.kind == "typos"
+    assert note == "Perhaps misspelt: 'Gento' (4 rows) for 'Gentoo'? If so, correct the label column."
 
 
 def test_values_that_cannot_be_classes_are_refused(tmp_path):

@@ -6,6 +6,7 @@ would be wrong too often: a label that is written in several ways ("no", "No", "
 like a quantity. Each has an option that settles it.
 """
 
+import difflib
 import re
 import unicodedata
 from collections import Counter
@@ -17,7 +18,7 @@ import numpy as np
 
 from subsvms._labels import Classes
 from subsvms.app.quoting import show
-from subsvms.exceptions import Note, Sentence, TableError
+from subsvms.exceptions import Note, Sentence, Setting, TableError
 
 # What people and programs write where a value is missing, including pandas, R and spreadsheets.
 MISSING_MARKS = frozenset(
@@ -28,6 +29,7 @@ MAX_CLASSES = 200  # one SVM for each pair of classes: 19,900 of them
 MANY = 20  # numbers with more values look like a quantity, unless they are class numbers
 SOME = 10  # the same if there are few rows for each
 FEW_ROWS = 5  # of a value, on average; the rarest class number has as many
+LONG_ENOUGH, FAR_MORE, ALIKE = 4, 20, 0.8  # letters; times as many rows; difflib's ratio: of a typo
 NAMED = 3  # labels in several spellings that a message shows
 INFINITE = (float("inf"), -float("inf"))
 CODE = re.compile(r"[+-]?0\d")  # 007 is a name, whatever it is made of
@@ -131,7 +133,10 @@ def _interpret(counts, is_text, missing_label):
     if is_text and others and all(_as_number(word) is not None for word in others):
         return meant | dict.fromkeys(marks), ()
     listed = ", ".join(f"{mark!r} ({counts[mark]} rows)" for mark in marks)
-    return meant, (Note.plain("missing_marks", f"Taken as a class, not as missing labels: {listed}."),)
+    words = "Taken as a class, not as missing labels: {listed}. To make them missing: {missing_label}."
+    return meant, (
+        Note("missing_marks", words, listed=listed, missing_label=Setting("missing_label", marks)),
+    )
 
 
 def _settle(meant, counts, name, label, merge_labels=None, numeric_classes=False):
@@ -150,7 +155,7 @@ def _settle(meant, counts, name, label, merge_labels=None, numeric_classes=False
             sizes[one] += sizes.pop(other)
         meant = {value: spelled.get(one, one) for value, one in meant.items()}
     _check_classes(sizes, name, label, numeric_classes=numeric_classes)
-    return meant, notes
+    return meant, (*notes, *_note_typos(sizes))
 
 
 def check_type(kind: Any, name: str, label: str) -> None:
@@ -191,6 +196,29 @@ def merge_spellings(counts: Mapping[Any, int]) -> dict[Any, Any]:
     """Return for each label with several spellings the most frequent of them."""
     firsts = {max(group, key=lambda label: counts[label]): group for group in find_spellings(counts)}
     return {label: first for first, group in firsts.items() for label in group if label != first}
+
+
+def find_typos(counts: Mapping[Any, int]) -> dict[str, str]:
+    """Return rare labels that are written almost like a far more frequent one, and that one."""
+    words = [label for label in counts if isinstance(label, str) and len(label) >= LONG_ENOUGH]
+    words = [word for word in words if not any(map(str.isdigit, word))]  # as in room 1 and room 2
+    found = {}
+    for word in words:
+        frequent = [other for other in words if counts[other] >= FAR_MORE * counts[word]]
+        close = difflib.get_close_matches(word.casefold(), map(str.casefold, frequent), 1, ALIKE)
+        if close:
+            found[word] = next(other for other in frequent if other.casefold() == close[0])
+    return found
+
+
+def _note_typos(counts):
+    typos = find_typos(counts) if len(counts) <= MAX_CLASSES else {}
+    if not typos:
+        return ()
+    listed = [f"{_count_rows(rare, counts)} for {show(usual)}" for rare, usual in typos.items()]
+    more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
+    words = f"Perhaps misspelt: {', '.join(listed[:NAMED])}{more}? If so, correct the label column."
+    return (Note.plain("typos", words),)
 
 
 def _count_rows(label, counts):
