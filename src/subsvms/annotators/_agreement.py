@@ -14,7 +14,7 @@ import numpy as np
 
 from subsvms.annotators._answers import Answers, read_answers
 
-MOST_PEOPLE = 30  # that are compared in pairs
+MOST_PEOPLE = 50  # who are compared in pairs
 FEWEST_SHARED = 10  # rows that both answered
 
 
@@ -52,10 +52,16 @@ def compute_alpha(counts: np.ndarray) -> float:
     return float(1.0 - (n - 1.0) * (n - agreed) / expected)
 
 
-def compare_pairs(answers: Answers, people: list[int]) -> np.ndarray:
-    """Return Cohen's kappa of each pair of some people; NaN where they share few rows, or one class."""
+def measure_kappa(answers: Answers) -> np.ndarray:
+    """Return each person's mean Cohen's kappa with the others; NaN where nobody shares enough rows.
+
+    Where they share few rows, or both say one class, it is not known. Of more than `MOST_PEOPLE` people only
+    those with the most answers are compared.
+    """
     from sklearn.metrics import cohen_kappa_score
 
+    n_people = len(answers.names)
+    people = np.argsort(-np.bincount(answers.person, minlength=n_people), kind="stable")[:MOST_PEOPLE]
     table = np.full((answers.n_rows, len(people)), -1)
     for place, person in enumerate(people):
         own = answers.person == person
@@ -67,4 +73,6 @@ def compare_pairs(answers: Answers, people: list[int]) -> np.ndarray:
             one, other = table[shared, i], table[shared, j]
             if shared.sum() >= FEWEST_SHARED and len(np.unique([one, other])) > 1:
                 kappa[i, j] = kappa[j, i] = cohen_kappa_score(one, other)
-    return kappa
+    n_known, mean = (~np.isnan(kappa)).sum(axis=1), np.full(n_people, np.nan)
+    mean[people] = np.where(n_known > 0, np.nansum(kappa, axis=1) / np.maximum(n_known, 1), np.nan)
+    return mean

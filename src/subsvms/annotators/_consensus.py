@@ -300,7 +300,7 @@ class Consensus:
 
     def list_people(self) -> dict[str, list]:
         """Return the columns of `people_to_frame`."""
-        fields = ("name", "n_answers", "right", "low", "high", "chance", "depends", "advice")
+        fields = ("name", "n_answers", "right", "low", "high", "chance", "kappa", "depends", "advice")
         return {name: [getattr(person, name) for person in self.people] for name in fields}
 
     @cached_property

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv
 
+from subsvms.annotators._agreement import measure_kappa
 from subsvms.annotators._answers import FEW, Answers
 from subsvms.annotators._model import Fit
 from subsvms.exceptions import format_interval, format_percent
@@ -27,6 +28,9 @@ class Person:
         How many rows the person answered about.
     right, low, high : float
         Share of the answers that are right, and its limits.
+    kappa : float
+        Mean of Cohen's kappa with each of the others: how far they agree beyond chance, right or wrong; NaN
+        if they share too few rows.
     chance : float
         The share that would be right if the person said the same classes as often, but at random.
     matrix : ndarray of shape (n_classes, n_classes)
@@ -52,6 +56,7 @@ class Person:
     low: float
     high: float
     chance: float
+    kappa: float
     matrix: np.ndarray
     mixed: list[tuple]
 
@@ -99,12 +104,12 @@ def describe_people(answers: Answers, fit: Fit, level: float) -> list[Person]:
     chance = (fit.total * said).sum(axis=1) / np.maximum(n_said, 1.0) ** 2
     side = (1.0 - level) / 2.0
     low, high = (betaincinv(k + 0.5, n_said - k + 0.5, one) for one in (side, 1.0 - side))  # Jeffreys
-    people = []
+    kappa, people = measure_kappa(answers), []
     for person in range(n_people):
         matrix = fit.matrix(answers, person)
         mixed = _find_mixed(matrix, fit.total[person], names)
         right = float(k[person] / n_said[person])
-        limits = float(low[person]), float(high[person]), float(chance[person])
+        limits = float(low[person]), float(high[person]), float(chance[person]), float(kappa[person])
         people.append(Person(answers.names[person], round(n_said[person]), right, *limits, matrix, mixed))
     return people
 

@@ -55,9 +55,9 @@ def test_a_mark_among_words_may_be_a_class_and_gets_a_note(tmp_path):
     path = write(tmp_path, "a,label\n1,some\n2,None\n3,all\n4,None\n")
     read = read_table(path, "label")
     assert read.classes == ["None", "all", "some"]
-    assert read.notes == (
-        "Taken as a class, not as missing labels: 'None' (2 rows). To make them missing: missing_label=['None'].",
-    )
+    (note,) = read.notes
+    assert note.startswith("Taken as a class, not as missing labels: 'None' (2 rows). To make")
+    assert note.parameter == "missing_label"
     for missing_label in (["None"], "None"):
         read = read_table(path, "label", missing_label=missing_label)
         assert read.classes == ["all", "some"] and read.notes == ()

@@ -105,6 +105,7 @@ def list_people(run: Run) -> list[dict[str, Any]]:
     return [
         {
             "name": cut(person.name),
+            "kappa": None if np.isnan(person.kappa) else person.kappa,
             "answers": person.n_answers,
             "matrix": person.matrix.tolist(),
             "classes": [quote_spaces(str(name)) for name in consensus.classes.tolist()],
