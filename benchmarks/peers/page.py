@@ -26,6 +26,7 @@ NOISE = {
     "region": "10 % in one region",
     "greedy": "10 % that mislead most",
     "clean": "none",
+    "overlapping": "none, classes overlap",
 }
 OURS, AS_GIVEN = "subsvms", "as given"
 MEASURES = {
@@ -65,7 +66,7 @@ def write_page(folder, to):
     to : Path
     """
     lines = {
-        title: read_whole(folder / f"{LINES.get(module, module.split('.')[-1])}.csv")
+        title: read_whole(folder / f"{module.split('.')[-1]}.csv")
         for title, (module, *_) in PARTS.items()
     }
     values = {title: PARTS[title][1](part) for title, part in lines.items() if len(part)}
@@ -282,7 +283,6 @@ def by_table(values, measure):
     return as_markdown(own.pivot_table(measure, "data", what, sort=False), index="table")
 
 
-LINES = {"benchmarks.audit": "audit_0_1"}  # which has all tables
 PARTS = {  # benchmark, how its lines become measures, and which are shown
     "Labels corrected": ("benchmarks.ordinary", stack_corrected, ("left", "auc")),
     "Fifty answers": ("benchmarks.audit", stack_audited, ("left",)),
