@@ -14,6 +14,7 @@ from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier, 
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -280,3 +281,36 @@ def test_a_judge_without_probabilities_or_enough_rows_is_refused(cancer):
 def test_probabilities_are_checked_on_entry(p, message):
     with pytest.raises(InputError, match=f"order 'cat', 'dog', .*{message}"):
         correct(p, ["cat", "dog", "cat", "dog"], "probabilities")
+
+
+def test_given_probabilities_judge_and_features_check_what_changes():
+    rng = np.random.default_rng(0)
+    clean = np.repeat([0, 1], 300)
+    X = rng.normal(3.5 * clean[:, None], 1.0, (600, 2))
+    y = np.where(rng.random(600) < 0.12, 1 - clean, clean)
+    p = cross_val_predict(LogisticRegression(), X, y, method="predict_proba")
+    with pytest.warns(LabelNoiseWarning, match="Probabilities alone"):
+        alone = correct_labels(None, y, pred_probs=p)
+    with pytest.warns(LabelNoiseWarning):
+        older = correct_labels(p, y, estimator="probabilities")
+    assert_array_equal(alone.judgement.posterior, older.judgement.posterior)
+    assert alone.witnesses is None and alone.withstands is None
+    both = correct_labels(X, y, pred_probs=p, random_state=0)
+    assert both.witnesses is not None and not [note for note in both.notes if "Probabilities alone" in note]
+    assert np.sum(both.labels != clean) < np.sum(y != clean) / 2
+    # a third column tells the flipped rows apart: nothing to change
+    apart = np.column_stack([X, np.where(y != clean, 9.0, 0.0) + rng.normal(0, 0.1, 600)])
+    assert correct_labels(apart, y, pred_probs=p, random_state=0).changed.sum() < both.changed.sum() / 4
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"X": np.zeros((3, 2)), "pred_probs": np.full((4, 2), 0.5)}, "same number of rows; got 3 and 4"),
+        ({"X": None, "pred_probs": np.full((4, 3), 0.3)}, "pred_probs must hold out-of-sample"),
+        ({"X": None, "pred_probs": np.full((4, 2), 0.5), "estimator": GaussianNB()}, "give one of them"),
+    ],
+)  # fmt: skip
+def test_probabilities_that_do_not_fit_are_refused(how, words):
+    with pytest.raises(InputError, match=words):
+        correct_labels(y=[0, 1, 0, 1], **how)

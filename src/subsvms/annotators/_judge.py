@@ -74,5 +74,5 @@ def scale_values(values: np.ndarray, some: np.ndarray, posterior: np.ndarray) ->
 
 def read_probabilities(pred_probs: Any, answers: Answers) -> np.ndarray:
     """Return log q from a table of probabilities, checked."""
-    p = check_probabilities(pred_probs, answers.classes, answers.n_rows)
+    p = check_probabilities(pred_probs, answers.classes, answers.n_rows, "pred_probs")
     return np.log(p + LEAST)

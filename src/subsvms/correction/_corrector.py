@@ -20,6 +20,7 @@ from subsvms.correction._frames import find_style, like_labels, naming_correct_t
 from subsvms.correction._judge import Learned, add_witnesses, judge_table, judge_votes
 from subsvms.correction._learn import Sample, learn, learn_rule
 from subsvms.correction._neighbours import find_contradictory
+from subsvms.correction._overlap import SVMLook
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Settings
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
@@ -44,9 +45,8 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
 
         Any other classifier with `predict_proba`, or a pipeline, judges rows that it was not trained on:
         out of bag if it is a forest or bagging with bootstrap, else in 5-fold cross-validation. The
-        probabilities of several are averaged. With "probabilities", X holds out-of-sample probabilities
-        (cleanlab's pred_probs), one column for each class in the order of the sorted classes. Certificates
-        are then left out, and for "probabilities" witnesses and the check by features as well.
+        probabilities of several are averaged. Certificates are then left out. "probabilities" is an older
+        way to say that X is what `fit` calls `pred_probs`, without any features.
     scale : bool, default=True
         Whether columns are brought to one scale before SVMs are chosen. An `estimator` gets X as it is.
     rule : {"posterior", "majority"}, default="posterior"
@@ -148,7 +148,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         return Settings(self.rule, self.action, self.max_error_rate, self.min_confidence)
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, verified: Any = None) -> "LabelCorrector":
+    def fit(self, X: Any, y: Any, verified: Any = None, pred_probs: Any = None) -> "LabelCorrector":
         """Judge the labels y of the rows X.
 
         Parameters
@@ -162,6 +162,10 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             also learned from them: the rule becomes more careful about the other rows where people keep
             labels that it would change, and bolder where they agree. Any choice of rows will do that depends
             on features and labels alone, such as the lowest `label_quality` first.
+        pred_probs : array-like of shape (n_samples, n_classes), default=None
+            Out-of-sample probabilities of any model, such as a network's, a column for each class in the
+            order of the sorted classes: they judge, in place of SVMs. X, if it holds numbers, is then for
+            what needs features: whether changes can be told apart by them, and witnesses; or it is None.
 
         Returns
         -------
@@ -170,7 +174,9 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         with restore_on_failure(self):
             for name in ("model_", "scaler_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
-            if self.estimator is None or isinstance(self.estimator, SubSVMClassifier):
+            if pred_probs is not None:
+                self._fit_probabilities(X, y, verified, pred_probs)
+            elif self.estimator is None or isinstance(self.estimator, SubSVMClassifier):
                 with naming_correct_table(X):
                     table = check_table(self, X, reset=True)
                 self._fit_svms(table, *check_some_labels(y, table.shape[0]), verified, find_style(X, y))
@@ -205,11 +211,25 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         precomputed = self.model_.kernel == "precomputed"
         self.correction_ = add_witnesses(correction, table, self.n_witnesses, precomputed=precomputed)
 
-    def _fit_judged(self, X, classes, given, verified, style):
-        """Judge labels by probabilities: those in X, or those of classifiers that take X as it is."""
+    def _fit_probabilities(self, X, y, verified, pred_probs):
+        """Judge labels by probabilities that are given; features, if there are, only check what changes."""
+        if self.estimator is not None:
+            raise InputError("estimator and pred_probs are both judges: give one of them.")
+        n_rows = _num_samples(pred_probs)
+        if X is not None and _num_samples(X) != n_rows:
+            raise InputError(
+                f"X and pred_probs must have the same number of rows; got {_num_samples(X)} and {n_rows}."
+            )
+        self._fit_judged(X, *check_some_labels(y, n_rows), verified, find_style(X, pred_probs, y), pred_probs)
+
+    def _fit_judged(self, X, classes, given, verified, style, pred_probs=None):
+        """Judge labels by probabilities: given ones, those in X, or of classifiers that take X as it is."""
         decided = None if verified is None else check_verified(verified, classes, len(given))
-        look = None
-        if self.estimator == judges.PROBABILITIES:
+        look: Any = None
+        if pred_probs is not None:
+            p = judges.check_probabilities(pred_probs, classes, len(given), "pred_probs")
+            look = None if X is None else self._look_at(_read_numbers(X))
+        elif self.estimator == judges.PROBABILITIES:
             p = judges.check_probabilities(X, classes, len(given))
         else:
             seed = self._seed()
@@ -217,8 +237,10 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             estimators = judges.prepare_estimators(self.estimator, **own)
             look = judges.ClassifierLook(estimators, indexable(X)[0], classes, seed)
             p = look.predict(given)
-        validate_data(self, X, reset=True, skip_check_array=True)  # names and number of features
-        votes, judge = judges.make_votes(p), judges.name_judge(self.estimator)
+        if X is not None:
+            validate_data(self, X, reset=True, skip_check_array=True)  # names and number of features
+        votes = judges.make_votes(p)
+        judge = judges.name_judge(judges.PROBABILITIES if pred_probs is not None else self.estimator)
         numbers = None
         if look is not None:
             look.features = numbers = _read_numbers(X)
@@ -235,6 +257,13 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             compared = ColumnScaler.fit(numbers).transform(numbers) if self.scale else numbers
             correction = add_witnesses(correction, compared, self.n_witnesses)
         self.correction_ = correction
+
+    def _look_at(self, numbers: Table | None) -> SVMLook | None:
+        """Return SVMs that look at features; None without numbers."""
+        if numbers is None:
+            return None
+        scaled = ColumnScaler.fit(numbers).transform(numbers) if self.scale else numbers
+        return SVMLook(SubSVMClassifier(random_state=self._seed(), n_jobs=self.n_jobs), scaled)
 
     def _seed(self) -> int:
         """Return one seed for everything: a whole number itself, or one that is drawn."""
@@ -274,14 +303,14 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
 def correct_labels(
     X: Any, y: Any, *, estimator: Any = None, scale: bool = True, rule: str = "posterior",
     action: str = "fix", max_error_rate: float | None = None, min_confidence: float | None = None,
-    verified: Any = None, n_witnesses: int = 3, level: float = CERTIFICATE_LEVEL, n_jobs: int | None = None,
-    device: str = "cpu", random_state: Any = None, verbose: int = 0,
+    verified: Any = None, pred_probs: Any = None, n_witnesses: int = 3, level: float = CERTIFICATE_LEVEL,
+    n_jobs: int | None = None, device: str = "cpu", random_state: Any = None, verbose: int = 0,
 ) -> Correction:  # fmt: skip
     """Find wrong labels, and fix, drop, weight or flag them.
 
     Parameters
     ----------
-    X, y, verified
+    X, y, verified, pred_probs
         As in `LabelCorrector.fit`. (`correct_table` takes a data frame with text, dates and missing values.)
     estimator, scale, rule, action, max_error_rate, min_confidence, n_witnesses, level, n_jobs, device, \
 random_state, verbose
@@ -309,7 +338,7 @@ random_state, verbose
         min_confidence=min_confidence, n_witnesses=n_witnesses, level=level, n_jobs=n_jobs,
         device=device, random_state=random_state, verbose=verbose,
     )  # fmt: skip
-    return corrector.fit(X, y, verified).correction_
+    return corrector.fit(X, y, verified, pred_probs).correction_
 
 
 def _read_numbers(X: Any) -> Table | None:

@@ -233,16 +233,16 @@ def can_leave_out(estimator: Any) -> bool:
     return "oob_score" in params and bool(params.get("bootstrap")) and not params.get("warm_start")
 
 
-def check_probabilities(X: Any, classes: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return out-of-sample probabilities as an array, if that is what X holds."""
+def check_probabilities(X: Any, classes: np.ndarray, n_rows: int, name: str = "X") -> np.ndarray:
+    """Return out-of-sample probabilities as an array, if that is what X holds, the parameter `name`."""
     names = classes.tolist()
     shown = ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
-    expected = f"X must hold out-of-sample probabilities, a column for each class in the order {shown}"
+    expected = f"{name} must hold out-of-sample probabilities, a column for each class in the order {shown}"
     columns = [str(name) for name in getattr(X, "columns", ())]
     if columns != [str(name) for name in names] and sorted(columns) == sorted(str(name) for name in names):
         raise InputError(f"{expected}, but its columns are in the order {', '.join(columns)}: reorder them.")
     if sparse.issparse(X):
-        raise InputError(f"{expected}, but is a sparse matrix: use X.toarray().")
+        raise InputError(f"{expected}, but is a sparse matrix: use {name}.toarray().")
     try:
         p = np.array(X, dtype=float)
     except (TypeError, ValueError):
