@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.special import chdtri
-from sklearn.metrics.pairwise import paired_distances
+from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 from subsvms._columns import Table
@@ -33,6 +33,7 @@ from subsvms.exceptions import Sentence, cut, format_percent, name_few
 FEWEST = 20  # rows; also values that a column must have, besides its most frequent one, to show an order
 CANDIDATES = 200  # rows farthest from the mean
 ALONE = 5  # a row whose fifth nearest row is far has at most four near
+PAIRED = 500  # rows whose distances from each other are usual
 FAR = 3.0  # times the median distance
 TENTHS = 10
 CHANCE = 1e-6  # of an order that is none, by chi squared; in fact less than 1 in 1,000 tables
@@ -53,9 +54,7 @@ def notice(run: Run, numbers: np.ndarray) -> list[dict[str, Any]]:
     return [item for item in (*found, find_order(run)) if item is not None]
 
 
-def make_item(
-    kind: str, title: str, words: str, rows: Any = (), columns: Any = ()
-) -> dict[str, Any]:
+def make_item(kind: str, title: str, words: str, rows: Any = (), columns: Any = ()) -> dict[str, Any]:
     """Return an item; rows count from 1, and `more` is how many rows or columns are not shown."""
     return {
         "kind": kind, "title": title, "words": words, "rows": [int(row) + 1 for row in rows[:SHOWN]],
@@ -69,13 +68,15 @@ def find_far(run: Run, numbers: np.ndarray) -> dict[str, Any] | None:
     more = encoder.find_excess(run.table, X) if isinstance(encoder, ColumnEncoder) else None
     size = -2.0 * (X @ np.asarray(X.mean(axis=0)).ravel())
     for part in (one for one in (X, more) if one is not None):
-        squares = part.multiply(part).sum(axis=1) if sparse.issparse(part) else np.einsum("ij,ij->i", part, part)
+        squares = (
+            part.multiply(part).sum(axis=1) if sparse.issparse(part) else np.einsum("ij,ij->i", part, part)
+        )
         size += np.asarray(squares).ravel()
     candidates = np.sort(np.argsort(size, kind="stable")[-CANDIDATES:])
     some = np.union1d(candidates, np.arange(0, len(size), -(-len(size) // SEARCHED)))
     Z = X[some] if more is None else X[some] + more[some].toarray()
-    others = np.random.default_rng(0).permutation(len(some))
-    usual = float(np.median(paired_distances(Z, Z[others])))
+    few = Z[:: -(-len(some) // PAIRED)]
+    usual = float(np.median(pairwise_distances(few)[np.triu_indices(few.shape[0], 1)]))
     at = np.searchsorted(some, candidates)
     near = NearestNeighbors(n_neighbors=ALONE + 1, algorithm="brute").fit(Z).kneighbors(Z[at])[0][:, ALONE]
     far = np.flatnonzero((near >= FAR * usual) & (usual > 0))
@@ -107,7 +108,9 @@ def find_small(run: Run, numbers: np.ndarray) -> dict[str, Any] | None:
 
 def list_unused(run: Run) -> list[dict[str, Any]]:
     """Return the columns that cannot help, one item for each reason."""
-    named = {why: [name for name, reason in run.features.left_out.items() if reason == why] for why in COLUMNS}
+    named = {
+        why: [name for name, reason in run.features.left_out.items() if reason == why] for why in COLUMNS
+    }
     return [make_item(why, *COLUMNS[why], columns=names) for why, names in named.items() if names]
 
 
