@@ -122,8 +122,8 @@ def make_summary(**changes):
         "versions": [["numpy", "2.1"]], "seconds": [["reading", 0.4], ["voting", 3.1]],
         "files": [["corrected.csv", "the table with corrected labels"]],
         "noticed": [
-            {"kind": "far", "title": "Far rows", "words": "Far.", "rows": [18, 404], "columns": [], "more": 7},
-            {"kind": "order", "title": "Order", "words": "Sorted.", "rows": [], "columns": ["age"], "more": 0},
+            {"kind": "far", "title": "Far rows", "words": "Far.", "rows": [18, 404], "more": 7},
+            {"kind": "order", "title": "Order", "words": "Sorted.", "columns": ["age"], "more": 0},
         ],
     }  # fmt: skip
     return summary | changes

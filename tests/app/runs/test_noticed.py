@@ -1,4 +1,4 @@
-"""What a table shows beside wrong labels: each planted thing is found, and nothing in clean shuffled tables."""
+"""What a table shows beside wrong labels: what is planted is found, and nothing in clean shuffled tables."""
 
 import json
 import warnings

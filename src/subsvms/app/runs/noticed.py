@@ -1,4 +1,4 @@
-"""What else a table shows, beside wrong labels: far rows, small classes, unused columns, an order of the rows.
+"""What a table shows beside wrong labels: far rows, small classes, unused columns, an order of the rows.
 
 Each is an item of plain values: its kind, a title, a sentence, and the rows or columns it is about. None of
 them is a verdict, and there are none where there is nothing to tell.
@@ -42,7 +42,7 @@ COLUMNS = {  # why columns are left out, with title and sentence
     "constant": ("Columns with only one value, or none", Sentence("They are not used.")),
     "identifier": (
         "Columns that never repeat a value",
-        Sentence("They are not used, because identifiers look like that; to use one: {keep}."),
+        Sentence("They are not used, because identifiers look like that; {keep} would use them."),
     ),
 }
 
@@ -58,7 +58,8 @@ def make_item(kind: str, title: str, words: str, rows: Any = (), columns: Any = 
     """Return an item; rows count from 1, and `more` is how many rows or columns are not shown."""
     return {
         "kind": kind, "title": title, "words": words, "rows": [int(row) + 1 for row in rows[:SHOWN]],
-        "columns": [cut(name) for name in columns[:SHOWN]], "more": max(0, max(len(rows), len(columns)) - SHOWN),
+        "columns": [cut(name) for name in columns[:SHOWN]],
+        "more": max(len(rows) - SHOWN, len(columns) - SHOWN, 0),
     }  # fmt: skip
 
 
@@ -86,10 +87,11 @@ def find_far(run: Run, numbers: np.ndarray) -> dict[str, Any] | None:
     first = Z[at[far[0]]]
     first = (first.toarray().ravel() if sparse.issparse(Z) else first) - np.asarray(Z.mean(axis=0)).ravel()
     column = run.features.sources[int(np.abs(first).argmax())]
+    times = near[far[0]] / usual
     words = (
-        f"All but at most {ALONE - 1} of the others are at least {FAR:.0f} times as far from them as two rows "
-        "usually are from each other, by the features, with numbers and dates as they are. The first is "
-        f"{near[far[0]] / usual:,.0f} times as far, most of all in the column {show(column)}."
+        f"Each has at most {ALONE - 1} other rows within {FAR:.0f} times the median distance of two rows, by "
+        "the features, with numbers and dates as they are. The next nearest to the first is "
+        f"{times:,.0f} times as far, most of all in the column {show(column)}."
     )
     return make_item("far", "Rows far from everything, farthest first", words, numbers[candidates[far]])
 
@@ -128,7 +130,8 @@ def find_order(run: Run) -> dict[str, Any] | None:
     if labels.max() > least:
         top = int(labels.argmax())
         listed = ", ".join(format_percent(share).removesuffix(" %") for share in shares[:, top])
-        words.append(f"The share of {show(classes[top])} in each tenth of the labelled rows, in %: {listed}.")
+        what = f"The share of {show(classes[top])} in each tenth of the labelled rows"
+        words.append(f"{what}, from the first to the last, in %: {listed}.")
         if np.count_nonzero(np.diff(given[known])) == len(classes) - 1:
             words = ["The rows are sorted by the label."]
     if columns:
