@@ -155,6 +155,12 @@ def test_a_sorted_table_is_said_once():
         assert ("sorted by the label" in found["order"]["words"]) == (by == "label")
 
 
+def test_a_sparse_column_that_drifts_is_found_among_many_that_hold_little():
+    X = sparse.random(1000, 5000, density=0.001, random_state=0, format="lil")
+    X[500:, 4000] = 1.0
+    assert look(make_frame()[["label"]], features=X.tocsr())["order"]["columns"] == ["features[4000]"]
+
+
 def test_order_is_measured_in_sparse_and_dense_columns_alike(seed):
     X = sparse.random(333, 40, density=0.3, random_state=seed, format="csr")
     dense, means = measure_order(X.toarray())

@@ -122,10 +122,14 @@ def find_order(run: Run) -> dict[str, Any] | None:
     known = np.flatnonzero(given >= 0)
     codes = given[known[:: -(-len(known) // SEARCHED) or 1]]
     labels, shares = measure_order(1.0 * (codes[:, None] == np.arange(len(classes))))
-    features, _ = measure_order(X[:: -(-X.shape[0] // SEARCHED) or 1])
+    X, sources = X[:: -(-X.shape[0] // SEARCHED)], np.array(run.features.sources, dtype=object)
+    if sparse.issparse(X):  # there may be millions of columns, most of them with a value or two
+        often = np.bincount(X.indices, minlength=X.shape[1]) >= FEWEST
+        X, sources = X[:, often], sources[often]
+    features, _ = measure_order(X)
     least = chdtri(TENTHS - 1, CHANCE / (len(labels) + len(features)))
     order = np.argsort(-features, kind="stable")[: int(np.sum(features > least))]
-    columns = list(dict.fromkeys(run.features.sources[j] for j in order))
+    columns = list(dict.fromkeys(sources[order].tolist()))
     words = []
     if labels.max() > least:
         top = int(labels.argmax())
