@@ -121,11 +121,15 @@ def make_summary(**changes):
         "parameters": [["rule", "posterior"], ["seed", "0"]], "digest": "a1b2", "ensemble": make_ensemble(),
         "versions": [["numpy", "2.1"]], "seconds": [["reading", 0.4], ["voting", 3.1]],
         "files": [["corrected.csv", "the table with corrected labels"]],
+        "noticed": [
+            {"kind": "far", "title": "Far rows", "words": "Far.", "rows": [18, 404], "more": 7},
+            {"kind": "order", "title": "Order", "words": "Sorted.", "columns": ["age"], "more": 0},
+        ],
     }  # fmt: skip
     return summary | changes
 
 
-def replace_text(value, write, skip=("rule", "action")):
+def replace_text(value, write, skip=("rule", "action", "kind")):
     """Return a summary with every text in it replaced, and the new texts."""
     texts = []
 

@@ -19,6 +19,7 @@ from subsvms.correction._rule import (
     Settings,
     apply_rule,
     count_allowed,
+    fill_large,
     find_lacking,
 )
 from subsvms.exceptions import LabelNoiseWarning
@@ -195,14 +196,23 @@ def test_unexplained_labels_and_a_class_with_few_rows_are_left_alone(rule):
     assert not judge(votes, labels, np.eye(2), Settings(rule=rule)).flagged.any()
 
 
-def test_rows_without_a_label_are_filled_in_with_no_class_that_is_left_alone():
+@pytest.mark.parametrize("rule", ["posterior", "majority"])
+def test_rows_without_a_label_are_filled_in_with_no_class_that_is_left_alone(rule):
     rng = np.random.default_rng(0)
     y = np.array(["common"] * 60 + ["usual"] * 60 + ["rare"] * 3 + [None] * 40, dtype=object)
     X = rng.normal(size=(163, 2)) + 6.0 * (y == "usual")[:, None] - 6.0 * (y == "rare")[:, None]
     X[123:] -= 6.0  # where the rare ones are
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)
-        correction = correct_labels(X, y, random_state=0)
+        correction = correct_labels(X, y, rule=rule, random_state=0)
     assert correction.missing.sum() == 40
     assert set(correction.labels[123:]) <= {"common", "usual"}
     np.testing.assert_allclose(correction.judgement.posterior.sum(axis=1), 1.0)
+
+
+def test_what_is_known_about_labels_stays_as_it_is_where_others_are_filled_in():
+    posterior = np.array([[0.1, 0.2, 0.7], [0.1, 0.2, 0.7], [0.0, 0.0, 1.0], [np.nan] * 3]) * (1 + 1e-15)
+    found = fill_large(posterior, np.array([True, False, False, False]), np.array([50, 60, 3]))
+    np.testing.assert_array_equal(found[0], posterior[0])
+    np.testing.assert_allclose(found[1:3], [[1 / 3, 2 / 3, 0], [0.5, 0.5, 0]])
+    np.testing.assert_array_equal(fill_large(posterior, np.zeros(4, dtype=bool), np.full(3, 9)), posterior)

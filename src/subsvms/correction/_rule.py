@@ -122,10 +122,12 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
     by_noise = noise.judge(values, given)
     by_noise[known & ~asked] = np.eye(n_classes)[given[known & ~asked]]
     posterior = make_room(by_noise, given, overlap.weight)
+    # A class that is left alone is not filled in, either.
+    posterior, by_noise, share = (fill_large(p, known, rule.seen) for p in (posterior, by_noise, votes.share))
 
     def choose(probability):
         """Return the best class of each row, what it rests on, and whether that is enough for a change."""
-        scores = np.where(asked[:, None], votes.share if settings.rule == "majority" else probability, 0.0)
+        scores = np.where(asked[:, None], share if settings.rule == "majority" else probability, 0.0)
         best = pick_best(scores, sizes, given)
         score = scores[np.arange(len(given)), best]
         firm = score > (settings.min_confidence or 0.0)
@@ -133,8 +135,6 @@ def apply_rule(rule: Rule, votes: Votes, given: np.ndarray) -> Judgement:
             firm[:] = True  # the winner need not have half of the votes
         return scores, best, score, known & asked & (best != given) & firm
 
-    # A class that is left alone is not filled in, either.
-    posterior, by_noise = (fill_large(p, known, rule.seen) for p in (posterior, by_noise))
     alone = choose(by_noise)
     scores, best, score, wanted = choose(posterior) if overlap.weight.any() else alone
     _, joined, _, by_noise_alone = alone
@@ -172,9 +172,10 @@ def fill_large(posterior: np.ndarray, known: np.ndarray, seen: np.ndarray) -> np
     small = seen < SMALLEST_CLASS
     if known.all() or not small.any() or small.all():
         return posterior
-    some = np.where(known[:, None] | ~small, posterior, 0.0)
+    some = np.where(small, 0.0, posterior)
     total = some.sum(axis=1, keepdims=True)
-    return np.where(total > 0, some / np.where(total > 0, total, 1.0), posterior)
+    some = np.where(total > 0, some / np.where(total > 0, total, 1.0), ~small / np.sum(~small))
+    return np.where(known[:, None], posterior, some)
 
 
 def is_outnumbered(rule: Rule, values: np.ndarray, given: np.ndarray, best: np.ndarray) -> np.ndarray:

@@ -29,7 +29,8 @@ def test_the_page_has_the_order_that_a_reader_needs(charts):
         "Which columns were used, and how", "14 columns became 123 features", "job (5), sex", "Left out",
         "Rows to look at first", "The 12 most suspicious of 812 rows.",
         "about 700 are expected to be wrong. Rows are counted from 1", "Suggestion right",
-        "fix: 97 % of 947 SVMs", "Very likely: the", "For the record", "a1b2", "2026-11-15 12:00 UTC",
+        "fix: 97 % of 947 SVMs", "Very likely: the", "Also noticed", "Far rows", "Far.",
+        "Rows 18, 404 and 7 more", "Column age", "For the record", "a1b2", "2026-11-15 12:00 UTC",
     ]  # fmt: skip
     place = 0
     for words in expected:
@@ -263,7 +264,8 @@ def test_a_sample_is_called_a_sample(charts):
     text = tell(charts, sample=5000)
     for words in ("The chart shows a", "The map shows rows of a", "What is said about values holds for a"):
         assert f"{words} sample of 5,000" in text
-    assert text.count("sample of 5,000") == 4
+    assert "Rows and columns are those of a sample of 5,000" in text
+    assert text.count("sample of 5,000") == 5
     assert not any("sample" in tell(charts, sample=whole) for whole in (None, 32561))
 
 

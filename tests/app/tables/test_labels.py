@@ -1,6 +1,7 @@
 """Labels of every type become classes, or a sentence says why they cannot, or asks whether they should."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from nasty_texts import assert_refused, write
@@ -11,11 +12,12 @@ from subsvms.app.tables.labels import (
     encode_labels,
     find_quantity,
     find_spellings,
+    find_typos,
     learn_labels,
     merge_spellings,
     read_labels,
 )
-from subsvms.app.tables.table import keep_rows, read_table, write_table
+from subsvms.app.tables.table import keep_rows, read_frame, read_table, write_table
 
 TYPES = {
     "text": ["é", "b", "Z", "a", None, "", "10", "9", "b"],
@@ -71,6 +73,31 @@ def test_classes_that_are_perhaps_misspelt_are_named(tmp_path):
     (note,) = read_table(path, "label").notes
     assert note.kind == "typos"
     assert note == "Perhaps misspelt: 'Gento' (4 rows) for 'Gentoo'? If so, correct the label column."
+
+
+@pytest.mark.parametrize("rare, usual, likely", [
+    ("Gento", "Gentoo", True), ("Gentto", "Gentoo", True), ("Adeile", "Adelie", True),
+    ("iris-setsa", "iris-setosa", True), ("ADELI", "Adelie", True), ("very god", "very good", False),
+    ("male", "female", False), ("known", "unknown", False), ("hypotension", "hypertension", False),
+    ("typical", "atypical", False), ("Type I", "Type II", False), ("class a", "class b", False),
+    ("class_a", "class_b", False), ("room1", "room2", False), ("good", "very good", False),
+    ("", "Adelie", False),
+])  # fmt: skip
+def test_a_typo_is_one_letter_of_a_word(rare, usual, likely):
+    assert find_typos({rare: 4, usual: 80}) == ({rare: usual} if likely else {})
+    assert find_typos({rare: 5, usual: 80}) == {}
+
+
+def test_empty_text_in_a_data_frame_is_missing_and_named(tmp_path):
+    frame = pd.DataFrame({"a": range(8), "label": ["no", "yes", "", "yes", "?", "no", "  ", ""]})
+    for missing, kinds in (((), ["blank", "missing_marks"]), (["?"], ["blank"]), (["?", "", "  "], [])):
+        read = read_frame(frame, "label", missing_label=missing)
+        assert [note.kind for note in read.notes] == kinds
+        assert read.missing.sum() == 3 + bool(missing)
+        if kinds:
+            assert read.notes[0] == "Read as missing labels: '' (2 rows), '  ' (1 row)."
+    text = write(tmp_path, frame.to_csv(index=False))
+    assert [note.kind for note in read_table(text, "label").notes] == ["missing_marks"]
 
 
 def test_values_that_cannot_be_classes_are_refused(tmp_path):

@@ -24,6 +24,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from subsvms._states import State, is_array, is_choice, is_number, join_states, require
 from subsvms.app.features.coders import CODE, CODERS, Categories, Coder, learn_coder
@@ -34,6 +35,7 @@ from subsvms.exceptions import TableError
 
 OFTEN_MISSING = 0.01  # share of missing values from which "missing" is a separate feature
 SPREADS = ((5, 95), (1, 99), (0, 100))  # per cent; wider if most values are the same
+FARTHEST = 1e6  # spans from the center
 SHAPED = ("kept", "center", "scale")  # arrays with an entry for each feature
 
 
@@ -72,10 +74,14 @@ class Recipe:
         if self.meaning.kind == "text":
             return coded
         missing = find_missing_values(values)
-        with np.errstate(over="ignore", invalid="ignore"):  # too large ones are clipped, NaN becomes 0
-            scaled = np.clip((_as_numbers(values) - self.center) * self.scale, -1.0, 1.0)
+        scaled = np.clip(self.scale_numbers(values), -1.0, 1.0)
         numbers = [np.where(missing, 0.0, scaled), *[missing / np.sqrt(2.0)] * self.marks_missing]
         return [*(number.astype(CODE)[:, None] for number in numbers), *coded]
+
+    def scale_numbers(self, values: np.ndarray) -> np.ndarray:
+        """Return numbers or dates as they are before they are clipped."""
+        with np.errstate(over="ignore", invalid="ignore"):  # too large ones are clipped, NaN becomes 0
+            return (_as_numbers(values) - self.center) * self.scale
 
     def read(self, column: Any, *, decimal_comma: bool = False) -> np.ndarray:
         """Return the values of this column in another table, which may have another format."""
@@ -207,6 +213,20 @@ class ColumnEncoder:
     def encode(self, columns: dict[str, np.ndarray]) -> np.ndarray:
         """Return the features of columns as `read` returns them."""
         return self._finish(_join(self.recipes, columns))
+
+    def find_excess(self, table: LabelledTable, X: np.ndarray) -> sparse.csr_matrix:
+        """Return what clipping took from the features of a table."""
+        named = [(recipe, name) for recipe in self.recipes for part in recipe.parts for name in part.names]
+        values, rows, columns = [np.zeros(0)], [np.zeros(0, int)], [np.zeros(0, int)]
+        for j, (recipe, name) in enumerate(named[place] for place in self.kept):
+            if recipe.meaning.kind != "text" and name == recipe.name:
+                hit = np.flatnonzero(np.abs(X[:, j]) >= self.factor)
+                read = recipe.read(table.columns[name].take(hit), decimal_comma=table.decimal_comma)
+                whole = np.clip(recipe.scale_numbers(read), -FARTHEST, FARTHEST) * self.factor
+                values, rows = [*values, whole - X[hit, j]], [*rows, hit]
+                columns.append(np.full(len(hit), j))
+        places = (np.concatenate(rows), np.concatenate(columns))
+        return sparse.csr_matrix((np.concatenate(values), places), X.shape)
 
     def _finish(self, values):
         """Return the features, centred and scaled, from the values that the recipes give."""

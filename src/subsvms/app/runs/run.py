@@ -181,6 +181,7 @@ class Finding:
     notes: tuple[Note, ...]  # on the labels of the whole table
     labels: Labels | None = None  # what the values of the label column mean, of a table in parts
     doubtful: Any = None  # in parts: labels that are listed because there are few suspicious ones
+    drawn: np.ndarray | None = None  # (n_rows,): row numbers of `run`; None if it is over the whole table
 
     def timed(self, seconds: dict[str, float]) -> "Finding":
         """Return the same with the seconds that each stage took."""
@@ -233,7 +234,7 @@ def examine_parts(survey: Survey, whole: Part, effort: Effort) -> Finding:
     return Finding(
         run, shown, numbers, issues, n_labels + tally.rows - tally.labelled, n_labels,
         tally.doubt + add_doubt(correction, doubtful), (*survey.learned.notes, *spared), corrector.labels,
-        corrector.tabulate(columns, correction, doubtful, numbers),
+        corrector.tabulate(columns, correction, doubtful, numbers), at_hand.rows[few],
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from subsvms.app.features.make import describe_columns
 from subsvms.app.names import ANSWERED
 from subsvms.app.options import write_command
 from subsvms.app.runs import describe
+from subsvms.app.runs.noticed import notice
 from subsvms.app.runs.run import Finding, Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.table import FRAME
@@ -114,6 +115,7 @@ class Listed:
     expected_wrong: float  # how many of the labels listed are expected to be wrong
     # which share of the verdicts withstand a change ("share"), and how many the surest withstands ("most")
     certified: dict[str, Any]
+    noticed: list[dict[str, Any]]  # beside labels, as `notice` returns it
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,7 @@ def summarise(finding: Finding, written: Written) -> Summary:
         worst=describe.describe_worst(finding.shown, issues, finding.numbers), n_worst=finding.n_issues,
         n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT,
         certified={"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))},
+        noticed=notice(run, np.arange(len(withstands)) if finding.drawn is None else finding.drawn),
     )  # fmt: skip
     listing, tally = format_listing(counted, noise, listed), run.tally
     classes = run.correction.classes.tolist()

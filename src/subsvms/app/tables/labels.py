@@ -6,12 +6,12 @@ would be wrong too often: a label that is written in several ways ("no", "No", "
 like a quantity. Each has an option that settles it.
 """
 
-import difflib
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ MAX_CLASSES = 200  # one SVM for each pair of classes: 19,900 of them
 MANY = 20  # numbers with more values look like a quantity, unless they are class numbers
 SOME = 10  # the same if there are few rows for each
 FEW_ROWS = 5  # of a value, on average; the rarest class number has as many
-LONG_ENOUGH, FAR_MORE, ALIKE = 4, 20, 0.8  # letters; times as many rows; difflib's ratio: of a typo
+LONG_ENOUGH, FAR_MORE = 4, 20  # letters of a word that may be misspelt; times as many rows of the usual one
 NAMED = 3  # labels in several spellings that a message shows
 INFINITE = (float("inf"), -float("inf"))
 CODE = re.compile(r"[+-]?0\d")  # 007 is a name, whatever it is made of
@@ -127,16 +127,17 @@ def _interpret(counts, is_text, missing_label):
     meant = {value: value for value in counts} | dict.fromkeys(blank)
     words = [value for value in meant.values() if isinstance(value, str)]
     marks = sorted(word for word in words if word.strip() in MISSING_MARKS)
+    seen = [] if is_text else [_count_rows(one, counts) for one in blank if one not in missing]
+    notes = [Note.plain("blank", f"Read as missing labels: {', '.join(seen)}.")] if seen else []
     if not marks:
-        return meant, ()
+        return meant, notes
     others = [word for word in words if word.strip() not in MISSING_MARKS]
     if is_text and others and all(_as_number(word) is not None for word in others):
         return meant | dict.fromkeys(marks), ()
-    listed = ", ".join(f"{mark!r} ({counts[mark]} rows)" for mark in marks)
-    words = "Taken as a class, not as missing labels: {listed}. To make them missing: {missing_label}."
-    return meant, (
-        Note("missing_marks", words, listed=listed, missing_label=Setting("missing_label", marks)),
-    )
+    told = "Taken as a class, not as missing labels: {listed}. To make them missing: {missing_label}."
+    listed = ", ".join(_count_rows(mark, counts) for mark in marks)
+    setting = Setting("missing_label", marks)
+    return meant, [*notes, Note("missing_marks", told, listed=listed, missing_label=setting)]
 
 
 def _settle(meant, counts, name, label, merge_labels=None, numeric_classes=False):
@@ -200,15 +201,32 @@ def merge_spellings(counts: Mapping[Any, int]) -> dict[Any, Any]:
 
 def find_typos(counts: Mapping[Any, int]) -> dict[str, str]:
     """Return rare labels that are written almost like a far more frequent one, and that one."""
-    words = [label for label in counts if isinstance(label, str) and len(label) >= LONG_ENOUGH]
-    words = [word for word in words if not any(map(str.isdigit, word))]  # as in room 1 and room 2
+    words = sorted((one for one in counts if isinstance(one, str)), key=lambda one: -counts[one])
     found = {}
     for word in words:
-        frequent = [other for other in words if counts[other] >= FAR_MORE * counts[word]]
-        close = difflib.get_close_matches(word.casefold(), map(str.casefold, frequent), 1, ALIKE)
-        if close:
-            found[word] = next(other for other in frequent if other.casefold() == close[0])
+        frequent = (other for other in words if counts[other] >= FAR_MORE * counts[word])
+        close = next((other for other in frequent if _is_typo(word, other)), None)
+        if close is not None:
+            found[word] = close
     return found
+
+
+def _is_typo(one, other):
+    """Return whether a word differs in one letter, or in two that are swapped, but not in the first.
+
+    Two letters make opposites, as in male and female or in hypertension and hypotension.
+    """
+    words, others = (re.split(r"[\W_]+", label.casefold()) for label in (one, other))
+    differing = [(a, b) for a, b in zip(words, others, strict=False) if a != b]
+    if len(words) != len(others) or len(differing) != 1:
+        return False
+    ((a, b),) = differing
+    if a[0:1] != b[0:1] or min(len(a), len(b)) < LONG_ENOUGH or not (a + b).isalpha():
+        return False
+    for _ in range(2):  # without what both begin with, and then without what both end with
+        same = len(commonprefix((a, b)))
+        a, b = a[same:][::-1], b[same:][::-1]
+    return max(len(a), len(b)) == 1 or (len(a) == 2 and a == b[::-1])
 
 
 def _note_typos(counts):
