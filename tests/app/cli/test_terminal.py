@@ -15,6 +15,7 @@ def test_a_summary_shows_names_as_they_are_and_cuts_long_tables():
     listed = SimpleNamespace(
         groups=[{"column": "[red]who", "lines": [value] * 13, "more": 2}],
         classes=[line, *[line | {"estimated_wrong": None}] * 13],
+        people=[],
     )
     steps = ["Now: subsvms " + "x" * 200]
     summary = SimpleNamespace(

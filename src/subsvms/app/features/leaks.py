@@ -71,6 +71,10 @@ ANSWER_NAME = re.compile(r"annotat|label|rater|coder|reviewer|answer|vote|(?:^|_
 
 def is_answer(column: Any, name: str, labels: np.ndarray, classes: list) -> bool:
     """Return whether a column (pyarrow) looks like further answers; `labels` are class numbers."""
+    from pyarrow import types
+
+    if types.is_nested(column.type):
+        return False
     distinct = {str(value) for value in column.unique().to_pylist()} - {"None", ""}
     numbers = {str(one): number for number, one in enumerate(classes)}
     if distinct != numbers.keys() or (len(classes) == 2 and not ANSWER_NAME.search(name)):
