@@ -72,7 +72,14 @@ class Answers:
     def said(self) -> "Said":
         """Which person said which class, for all answers."""
         pairs, of = np.unique(self.person * np.int64(self.n_classes) + self.label, return_inverse=True)
-        return Said(pairs // self.n_classes, pairs % self.n_classes, of)
+        person, label, numbers = pairs // self.n_classes, pairs % self.n_classes, np.arange(len(pairs))
+        ones = np.ones(len(pairs))
+        return Said(
+            person, label, of,
+            sparse.csr_matrix((self.weight, (of, np.arange(len(self)))), (len(pairs), len(self))),
+            sparse.csr_matrix((ones, (person, numbers)), (len(self.names), len(pairs))),
+            sparse.csr_matrix((ones, (label, numbers)), (self.n_classes, len(pairs))),
+        )  # fmt: skip
 
     def take(self, chosen: np.ndarray) -> "Answers":
         """Return some of the answers, about the same rows and people."""
@@ -99,6 +106,9 @@ class Said(NamedTuple):
     person: np.ndarray  # (n_pairs,)
     label: np.ndarray  # (n_pairs,)
     of: np.ndarray  # (n_answers,): the pair of each answer
+    by_pair: sparse.csr_matrix  # (n_pairs, n_answers): adds up what is said of answers
+    by_person: sparse.csr_matrix  # (n_people, n_pairs): and of pairs
+    by_label: sparse.csr_matrix  # (n_classes, n_pairs)
 
 
 def read_answers(answers: Any, n_rows: int | None = None, classes: Any = None) -> Answers:

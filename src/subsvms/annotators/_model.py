@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from subsvms.annotators._answers import Answers
 
@@ -101,14 +100,10 @@ def judge_answers(answers: Answers, posterior: np.ndarray) -> np.ndarray:
 
 def count_said(answers: Answers, posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return C_w[c, d] of each pair, C_w[c] of each person, and the pooled matrix."""
-    of, n_pairs, n_people = answers.said.of, len(answers.said.person), len(answers.names)
-    to_pair = sparse.csr_matrix((answers.weight, (of, np.arange(len(answers)))), (n_pairs, len(answers)))
-    said = np.asarray(to_pair @ posterior[answers.row])
-    ones, pairs = np.ones(n_pairs), np.arange(n_pairs)
-    total = sparse.csr_matrix((ones, (answers.said.person, pairs)), (n_people, n_pairs)) @ said
-    by_label = sparse.csr_matrix((ones, (answers.said.label, pairs)), (answers.n_classes, n_pairs)) @ said
-    pooled = np.asarray(by_label).T + OTHER_CLASS + OWN_CLASS * np.eye(answers.n_classes)
-    return said, np.asarray(total), pooled / pooled.sum(axis=1, keepdims=True)
+    of = answers.said
+    said = of.by_pair @ posterior[answers.row]
+    pooled = (of.by_label @ said).T + OTHER_CLASS + OWN_CLASS * np.eye(answers.n_classes)
+    return said, of.by_person @ said, pooled / pooled.sum(axis=1, keepdims=True)
 
 
 def normalise(log_p: np.ndarray) -> np.ndarray:
