@@ -21,7 +21,6 @@ from subsvms.annotators._model import (
     choose_powers,
     fit_answers,
     hold_out,
-    log_powered,
     normalise,
 )
 from subsvms.annotators._people import Person, describe_people
@@ -402,7 +401,7 @@ def find_consensus(
     read = read_answers(answers, n_rows, classes)
     if len(read.classes) < 2:
         raise InputError("answers must hold at least two classes: there is nothing to find out.")
-    alone = fit_answers(read, np.zeros((read.n_rows, read.n_classes))).posterior
+    alone = fit_answers(read).posterior
     judged: Correction | None = None
     notes: tuple[Note, ...] = ()
     log_q = None
@@ -432,14 +431,10 @@ def combine(
         drawn = np.sort(np.random.default_rng([seed, 8]).choice(several, MOST_ROWS, replace=False))
         some, q = answers.of_rows(drawn), None if log_q is None else log_q[drawn]
     powers, held = choose_powers(some, q, seed)
-    flat = np.zeros((answers.n_rows, answers.n_classes))
-    fit = fit_answers(
-        answers, flat if log_q is None else log_powered(log_q, powers.judge), powers.answers
-    )  # fmt: skip
+    fit = fit_answers(answers, log_q, powers)
     calibration = None
     if held:
-        used = np.zeros(some.counts.shape) if q is None else q
-        checked = [hold_out(some, used, powers, out) for out in held]
+        checked = [hold_out(some, q, powers, out) for out in held]
         p, agreed = (
             np.concatenate([getattr(one, name) for one in checked]) for name in ("agreeing", "agreed")
         )
