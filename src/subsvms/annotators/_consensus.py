@@ -1,5 +1,6 @@
 """The consensus of several people about each row, with the features as a judge of its own."""
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,7 +28,7 @@ from subsvms.annotators._people import Person, describe_people
 from subsvms.correction import Correction, correct_labels
 from subsvms.correction._frames import FrameStyle, build_frame, find_style
 from subsvms.correction._rule import Halt, Judgement
-from subsvms.exceptions import InputError, Note, format_percent, name_few
+from subsvms.exceptions import InputError, LabelNoiseWarning, Note, format_percent, name_few
 
 FEW_PEOPLE = Note(
     "few_people",
@@ -114,6 +115,7 @@ class Consensus:
     calibration: Calibration | None
     alone: np.ndarray  # (n_rows, n_classes): probabilities by the answers alone
     notes: tuple[Note, ...]
+    people: list[Person]
     level: float = 0.95
     style: FrameStyle = FrameStyle()
     judged: Correction | None = None  # of the majority labels, by the same judge
@@ -183,10 +185,6 @@ class Consensus:
     def expected_wrong(self) -> float:
         """Share of the labels that are wrong, if the probabilities hold (see `calibration`)."""
         return float(np.mean(1.0 - self.confidence[self._known]))
-
-    @cached_property
-    def people(self) -> list[Person]:
-        return describe_people(self.answers, self.fit, self.level)
 
     @property
     def agreement(self) -> float:
@@ -316,8 +314,15 @@ class Consensus:
         """
         judged = self.judged
         if judged is None:
+            if len(np.unique(self._majority[self._majority >= 0])) < 2:
+                raise InputError(
+                    "A correction needs two classes, but the majority says the same of every row: read "
+                    "labels and confidence of the consensus instead."
+                )
             how: dict[str, Any] = {"estimator": "probabilities", "n_witnesses": 0, "random_state": 0}
-            judged = correct_labels(self._among_majority(self.probability), self.majority, **how)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", LabelNoiseWarning)  # about a rule that the consensus replaces
+                judged = correct_labels(self._among_majority(self.probability), self.majority, **how)
         return self.apply(judged)
 
     def _among_majority(self, probability):
@@ -396,6 +401,8 @@ def find_consensus(
     check_range("level", level, 0, 1, "()")
     if pred_probs is not None and estimator is not None:
         raise InputError("estimator learns from X and pred_probs replaces it as the judge: give one of them.")
+    if estimator is not None and X is None:
+        raise InputError("estimator learns from X, but X is None: give the features, or leave estimator out.")
     judge = X if X is not None else pred_probs
     n_rows = None if judge is None else _num_samples(judge)
     read = read_answers(answers, n_rows, classes)
@@ -421,6 +428,7 @@ def combine(
     log_q: np.ndarray | None,
     seed: int,
     *,
+    level: float = 0.95,
     notes: tuple[Note, ...] = (),
     **more: Any,
 ) -> Consensus:
@@ -441,8 +449,10 @@ def combine(
         spread = float(np.sqrt((p * (1.0 - p)).sum()) / len(p))
         calibration = Calibration(len(p), float(p.mean()), float(agreed.mean()), spread)
     judged = log_q is not None and powers.judge > 0
-    able = [person for person in describe_people(answers, fit, 0.95) if person.is_informed]
-    two = () if judged or len(able) > 2 else (FEW_PEOPLE,)
+    people = describe_people(answers, fit, level)
+    n_able = sum(person.is_informed for person in people)
+    n_able += sum(person.n_answers for person in people if person.n_answers < FEW) // FEW  # known as a crowd
+    two = () if judged or n_able > 2 else (FEW_PEOPLE,)
     notes = (*notes, *note_answers(answers), *two)
     return Consensus(
         answers=answers,
@@ -451,6 +461,8 @@ def combine(
         powers=powers,
         log_q=log_q,
         calibration=calibration,
+        people=people,
+        level=level,
         notes=notes,
         **more,
     )

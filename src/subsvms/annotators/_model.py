@@ -4,7 +4,8 @@ Person w has a matrix P_w[c, d] = P(says d | true class c). A judge, which learn
 rows, gives each row i probabilities q_i(c). With the power a of the answers and t of the judge, and the
 shares p_c of the classes, which are the mean of P(true c | i),
 
-    log P(true c | i) = t log q_i(c) + max(0, 1 - t) log p_c + a sum over (w, d) about i of log P_w[c, d] + const.
+    log P(true c | i) = t log q_i(c) + max(0, 1 - t) log p_c
+                        + a sum over answers (w, d) about row i of log P_w[c, d] + const.
 
 Without p_c, a rare class is thought to be as likely as others: then people seem to miss it mostly, and rows
 that all of them call something else are given to it.
