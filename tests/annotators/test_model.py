@@ -24,7 +24,9 @@ def list_lines(answers):
 
 
 def pool_plainly(answers, posterior):
-    pooled = np.full((answers.n_classes, answers.n_classes), OTHER_CLASS) + OWN_CLASS * np.eye(answers.n_classes)
+    pooled = np.full((answers.n_classes, answers.n_classes), OTHER_CLASS) + OWN_CLASS * np.eye(
+        answers.n_classes
+    )
     for row, _, said, weight in list_lines(answers):
         pooled[:, said] += weight * posterior[row]
     return pooled / pooled.sum(axis=1, keepdims=True)
@@ -73,7 +75,9 @@ def small(ask, seed):
 def test_answers_are_judged_by_the_other_rows_alone(small):
     answers, log_q = small
     posterior = normalise(np.nan_to_num(log_q))
-    np.testing.assert_allclose(judge_answers(answers, posterior), judge_plainly(answers, posterior), atol=1e-12)
+    np.testing.assert_allclose(
+        judge_answers(answers, posterior), judge_plainly(answers, posterior), atol=1e-12
+    )
     np.testing.assert_allclose(count_said(answers, posterior)[2], pool_plainly(answers, posterior))
 
 
@@ -107,7 +111,9 @@ def test_a_judge_that_knows_nothing_counts_less_than_one_that_knows(ask):
     truth, wide = ask([0.3, 0.3, 0.3], n=120)
     answers = read_answers(wide)
     told = np.log(0.05 + 0.85 * (truth[:, None] == ["a", "b", "c"]))
-    powers = [choose_powers(answers, log_q, 0)[0] for log_q in (told, np.random.default_rng(0).permutation(told))]
+    powers = [
+        choose_powers(answers, log_q, 0)[0] for log_q in (told, np.random.default_rng(0).permutation(told))
+    ]
     assert powers[0].judge >= 1.0 > powers[1].judge
 
 

@@ -20,6 +20,7 @@ from subsvms.annotators._model import (
     Fit,
     Powers,
     choose_powers,
+    fit_alone,
     fit_answers,
     hold_out,
     normalise,
@@ -408,7 +409,7 @@ def find_consensus(
     read = read_answers(answers, n_rows, classes)
     if len(read.classes) < 2:
         raise InputError("answers must hold at least two classes: there is nothing to find out.")
-    alone = fit_answers(read).posterior
+    alone = fit_alone(read)
     judged: Correction | None = None
     notes: tuple[Note, ...] = ()
     log_q = None

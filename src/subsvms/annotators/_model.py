@@ -81,12 +81,23 @@ class Fit:
         return self.predict(answers, np.full(len(labels), person), labels).T
 
 
-def fit_answers(answers: Answers, log_q: np.ndarray | None = None, powers: Powers = ALONE) -> Fit:
-    """Return who is right; log q (n_rows, n_classes) is NaN where a row has no judgement."""
+def fit_alone(answers: Answers) -> np.ndarray:
+    """Return P(true c | i) by the answers alone: the mean of the model with p_c, and with equal p_c.
+
+    A judge is scaled by it. Answers cannot tell a rare class from one that people often miss: with a rare
+    class of made answers equal shares fail, with the balanced classes of real ones the estimated shares do.
+    """
+    return (fit_answers(answers).posterior + fit_answers(answers, equal=True).posterior) / 2.0
+
+
+def fit_answers(
+    answers: Answers, log_q: np.ndarray | None = None, powers: Powers = ALONE, *, equal: bool = False
+) -> Fit:
+    """Return who is right; log q (n_rows, n_classes) is NaN without a judgement, all p_c are `equal`."""
     log_q = np.full((1, answers.n_classes), np.nan) if log_q is None else log_q
     unjudged = np.isnan(log_q).any(axis=1, keepdims=True)
     log_q = np.where(unjudged, 0.0, powers.judge * log_q)
-    left = np.where(unjudged, 1.0, max(0.0, 1.0 - powers.judge))  # of log p_c: what the judge leaves unsaid
+    left = 0.0 if equal else np.where(unjudged, 1.0, max(0.0, 1.0 - powers.judge))  # of log p_c
     counts = answers.counts
     posterior = normalise(log_q + left * log_shares(answers, counts)) + counts
     posterior /= posterior.sum(axis=1, keepdims=True)
