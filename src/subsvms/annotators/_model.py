@@ -2,13 +2,14 @@
 
 Person w has a matrix P_w[c, d] = P(says d | true class c). A judge, which learned from the features of other
 rows, gives each row i probabilities q_i(c). With the power a of the answers and t of the judge, and the
-shares p_c of the classes, which are the mean of P(true c | i),
+shares p_c of the classes, which are those of the answers,
 
     log P(true c | i) = t log q_i(c) + max(0, 1 - t) log p_c
                         + a sum over answers (w, d) about row i of log P_w[c, d] + const.
 
 Without p_c, a rare class is thought to be as likely as others: then people seem to miss it mostly, and rows
-that all of them call something else are given to it.
+that all of them call something else are given to it. People who always say the same have no part in p_c, and
+it is not learned from P(true c | i): otherwise their class takes the rows of others, step by step.
 
 The matrices are the mean of what w said where c is probably true, shrunk towards the pooled matrix P of all
 people by `SHRINK` rows:
@@ -98,11 +99,11 @@ def fit_answers(
     log_q = np.where(unjudged, 0.0, powers.judge * log_q)
     left = 0.0 if equal else np.where(unjudged, 1.0, max(0.0, 1.0 - powers.judge))  # of log p_c
     counts = answers.counts
-    posterior = normalise(log_q + left * log_shares(answers, counts)) + counts
+    prior = log_q + left * log_shares(answers)
+    posterior = normalise(prior) + counts
     posterior /= posterior.sum(axis=1, keepdims=True)
     for step in range(N_STEPS):
         evidence = np.log(np.maximum(judge_answers(answers, posterior), LEAST))
-        prior = log_q + left * log_shares(answers, posterior)
         found = normalise(prior + powers.answers * (answers.by_row @ evidence))
         found = (found + posterior) / 2.0 if step >= DAMPED else found
         change, posterior = np.abs(found - posterior).max(initial=0.0), found
@@ -111,9 +112,11 @@ def fit_answers(
     return Fit(posterior, *count_said(answers, posterior))
 
 
-def log_shares(answers: Answers, said: np.ndarray) -> np.ndarray:
-    """Return log p_c, of rows with answers; `said` (n_rows, n_classes) is how far each class is true."""
-    total = said[answers.per_row > 0].sum(axis=0) + OWN_CLASS
+def log_shares(answers: Answers) -> np.ndarray:
+    """Return log p_c: how often each class is said by people who do not always say the same."""
+    pairs = answers.said
+    varied = np.bincount(pairs.person)[pairs.person[pairs.of]] > 1
+    total = np.bincount(answers.label, answers.weight * varied, answers.n_classes) + OWN_CLASS
     return np.log(total / total.sum())
 
 
