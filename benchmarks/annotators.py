@@ -1,4 +1,4 @@
-"""Measure the consensus of several people beside that of others: wrong labels, and whether probabilities hold.
+"""Measure the consensus of several people beside others: wrong labels, and whether probabilities hold.
 
     python -m benchmarks.annotators --seeds 0-4          # finished lines are kept
     python -m benchmarks.annotators --report
@@ -6,20 +6,20 @@
 `real`: answers of people whose truth is known (SUBSVMS_ANNOTATORS): all of them, and those about 80 % of the
 rows that are drawn by the seed. Beside each other, in one run: the majority, ties at random; Dawid and Skene
 without features, ours and crowd-kit's if it is installed (`pip install crowd-kit`); CROWDLAB of cleanlab and
-our consensus from the same probabilities, cross-validated on the majority's labels; and our consensus from the
-features. *Stated*: the share of wrong labels that the probabilities state.
+our consensus from the same probabilities, cross-validated on the majority's labels; and our consensus from
+the features. *Stated*: the share of wrong labels that the probabilities state.
 
-`digits`: scikit-learn's, three made people who are wrong in 15, 25 and 35 %. The cost is that of 100,000 rows
-with three answers each, in a process of its own.
-
-Made people, of many kinds: `benchmarks.annotators_made`. Lines are appended to annotators.csv, tables go to
-annotators.md, and the reliability of all rows, first seed, to annotators_reliability.csv and .png.
+`digits`: scikit-learn's, three made people who are wrong in 15, 25 and 35 %. `cost`: 100,000 rows with three
+answers each, in a process of its own, in annotators_cost.csv. Made people of many kinds have a benchmark of
+their own, `benchmarks.annotators_made`. Lines are appended to annotators.csv, tables go to annotators.md, and
+the reliability of all rows, first seed, to annotators_reliability.csv and .png.
 """
 
 import os
 import resource
 import time
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,6 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 
 from benchmarks.annotators_made import count_answers, measure_majority
-from benchmarks.annotators_made import report as report_made
 from benchmarks.made import append_lines, find_done, read_seeds, write
 from benchmarks.ordinary import make_parser
 from benchmarks.pages import as_markdown, plt, save
@@ -42,7 +41,7 @@ TABLES = ("music", "cifar10n_resnet18", "digits")
 SHARE = 0.8  # of the rows, where some are drawn
 ERRORS = (0.15, 0.25, 0.35)  # of the made people of digits
 BINS = np.linspace(0, 1, 11)
-ROWS, PEOPLE, ANSWERS, COLUMNS_OF = 100_000, 50, 3, 10  # of the table whose cost is measured
+ROWS, PEOPLE, ANSWERS, N_COLUMNS = 100_000, 50, 3, 10  # of the table whose cost is measured
 LIMIT = 1800  # seconds
 MODELS = {"SVC": lambda seed: SVC(probability=True, random_state=seed),
           "logistic": lambda seed: LogisticRegression(max_iter=1000)}  # fmt: skip
@@ -77,7 +76,7 @@ def draw(loaded, seed):
 
 
 def cross_validate(X, answers, truth, seed, model):
-    """Return out-of-sample probabilities of a model trained on the majority's labels, as cleanlab's pages do."""
+    """Return out-of-sample probabilities of a model that learns from the majority's labels."""
     counts = count_answers(answers, len(truth), truth.max() + 1)
     majority = counts.argmax(axis=1)
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
@@ -86,12 +85,12 @@ def cross_validate(X, answers, truth, seed, model):
         return cross_val_predict(MODELS[model](seed), X, majority, cv=folds, method="predict_proba")
 
 
-def list_methods(loaded, seed):
-    """Return the methods by name: each returns labels, their probabilities, and whether these are calibrated."""
+def list_methods(loaded, rows, seed):
+    """Return the methods by name: labels, their probabilities, and whether these are said to hold."""
     X, given, answers, truth = loaded
     judges = {"network": lambda: given}
     if given is None:
-        judges = {model: lambda m=model: cross_validate(X, answers, truth, seed, m) for model in MODELS}
+        judges = {m: cache(lambda m=m: cross_validate(X, answers, truth, seed, m)) for m in MODELS}
     methods = {"Dawid-Skene, ours": lambda: run_ours(None, answers, seed)}
     try:
         import crowdkit.aggregation  # noqa: F401
@@ -102,7 +101,8 @@ def list_methods(loaded, seed):
     for judge, find in judges.items():
         methods[f"CROWDLAB, {judge}"] = lambda find=find: run_crowdlab(answers, find())
         methods[f"consensus, {judge}"] = lambda find=find: run_ours(None, answers, seed, pred_probs=find())
-    methods["consensus, features"] = lambda: run_ours(X, answers, seed)
+    if given is None or rows == "all":  # of a network's probabilities, features say nothing new
+        methods["consensus, features"] = lambda: run_ours(X, answers, seed)
     if np.bincount(answers["row"]).min() == len(answers["person"].unique()):  # a label of each person
         methods["majority, corrected"] = lambda: run_corrected(X, answers, truth, seed)
     return methods
@@ -150,7 +150,7 @@ def run(name, rows, seed):
     truth, cell = loaded[3], dict(zip(KEY, (name, rows, seed), strict=True))
     lines = [cell | {"method": "majority", "wrong": measure_majority(loaded[2], truth)}]
     bins = []
-    for method, do in list_methods(loaded, seed).items():
+    for method, do in list_methods(loaded, rows, seed).items():
         began = time.perf_counter()
         labels, confidence, calibrated = do()
         seconds, right = time.perf_counter() - began, labels == truth
@@ -166,20 +166,21 @@ def run(name, rows, seed):
 def bin_rows(name, method, confidence, right):
     """Return a line for each bin of stated confidence: how many labels, what is stated, what is right."""
     of = np.clip(np.digitize(confidence, BINS) - 1, 0, len(BINS) - 2)
-    return [
-        dict(zip(BIN_COLUMNS, (name, method, float(BINS[b]), int(chosen.sum()), float(confidence[chosen].mean()),
-                               float(right[chosen].mean())), strict=True))
-        for b in np.unique(of)
-        for chosen in [of == b]
-    ]  # fmt: skip
+    lines = []
+    for b in np.unique(of):
+        some, ours = confidence[of == b], right[of == b]
+        values = name, method, float(BINS[b]), len(some), float(some.mean()), float(ours.mean())
+        lines.append(dict(zip(BIN_COLUMNS, values, strict=True)))
+    return lines
 
 
-def measure_cost(with_features):
+def measure_cost(with_features, n):
     """Return seconds, and MiB beyond those before, of a large table; in a process of its own."""
     rng = np.random.default_rng(0)
-    truth = rng.integers(3, size=ROWS)
-    X = rng.normal(size=(ROWS, COLUMNS_OF)) + truth[:, None]
-    row, person = np.repeat(np.arange(ROWS), ANSWERS), rng.random((ROWS, PEOPLE)).argsort(axis=1)[:, :ANSWERS]
+    truth = rng.integers(3, size=n)
+    X = rng.normal(size=(n, N_COLUMNS)) + truth[:, None]
+    row = np.repeat(np.arange(n), ANSWERS)
+    person = rng.random((n, PEOPLE)).argsort(axis=1)[:, :ANSWERS]
     wrong = rng.random(len(row)) < 0.25
     label = np.where(wrong, (truth[row] + rng.integers(1, 3, len(row))) % 3, truth[row])
     answers = pd.DataFrame({"row": row, "person": person.ravel(), "label": label})
@@ -187,7 +188,7 @@ def measure_cost(with_features):
     labels = find_consensus(X if with_features else None, answers, random_state=0, n_jobs=1).labels
     after, seconds = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter() - began
     return {
-        "features": with_features, "rows": ROWS, "seconds": seconds, "cpu": after.ru_utime - before.ru_utime,
+        "features": with_features, "rows": n, "seconds": seconds, "cpu": after.ru_utime - before.ru_utime,
         "peak_mib": after.ru_maxrss / 1024, "before_mib": before.ru_maxrss / 1024,
         "wrong": float(np.mean(labels != truth)),
     }  # fmt: skip
@@ -216,15 +217,16 @@ def draw_reliability(path):
 
 
 def write_report(path):
-    """Write the tables: wrong labels and what is stated, cost, and made people."""
+    """Write the tables: wrong labels and what is stated, and the cost."""
     lines = pd.read_csv(path).drop_duplicates([*KEY, "method"], keep="last")
     lines["away"] = (lines["stated"] - lines["wrong"]).abs()
     lines["not_calibrated"] = lines["calibrated"].map({"True": 0.0, "False": 1.0, True: 0.0, False: 1.0})
     seeds = ", ".join(map(str, sorted(lines["seed"].unique())))
     text = [
-        f"# Several people\n\n`python -m benchmarks.annotators`, seeds {seeds}. Shares of wrong labels; *sd*: over "
-        f"seeds; *away*: mean distance of what is stated from it; *not calibrated*: share of the runs that say "
-        f"so; rows: all, or {SHARE:.0%} of them, drawn by the seed."
+        f"# Several people\n\n`python -m benchmarks.annotators`, seeds {seeds}. Shares of wrong "
+        f"labels; *sd*: over seeds; *away*: mean distance of what is stated from it; *not calibrated*: share of the runs "
+        f"that say so; rows: all, or {SHARE:.0%} of them, drawn by the seed.\n\n"
+        "![Reliability](annotators_reliability.png)"
     ]
     for name, some in lines.groupby("data", sort=False):
         groups = some.groupby(["rows", "method"], sort=False)
@@ -233,10 +235,8 @@ def write_report(path):
         text.append(f"## {name}\n\n" + "\n".join(as_markdown(table.reset_index())))
     cost = path.with_name("annotators_cost.csv")
     if cost.exists():
-        said = f"## {ROWS:,} rows, {ANSWERS} answers each of {PEOPLE} people\n\nOne thread; MiB of the process.\n\n"
+        said = f"## {ROWS:,} rows, {ANSWERS} answers each of {PEOPLE} people\n\nOne thread.\n\n"
         text.append(said + "\n".join(as_markdown(pd.read_csv(cost), 2)))
-    made = path.with_name("annotators_made.csv")
-    text += report_made(made) if made.exists() else []
     write(path.with_suffix(".md"), "\n\n".join(text) + "\n", lines=path)
 
 
@@ -254,8 +254,9 @@ def main(words=None):
                 if cell[1:] == ("all", read_seeds(args.seeds)[0]):
                     append_lines(curves, BIN_COLUMNS, bins)
         for features in (False, True):
-            if (str(features),) not in find_done(cost, ("features",)) and not args.only:
-                outcome = child.call(measure_cost, features, limit=LIMIT)
+            wanted = not args.only or "cost" in args.only
+            if wanted and (str(features),) not in find_done(cost, ("features",)):
+                outcome = child.call(measure_cost, features, ROWS, limit=LIMIT)
                 append_lines(cost, list(outcome.value), [outcome.value])
     write_report(path)
     draw_reliability(curves)

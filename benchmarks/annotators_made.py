@@ -1,12 +1,12 @@
-"""Measure the consensus of made people beside their majority: how often is it worse, and where?
+"""Measure the consensus of made people beside their majority: how often it is worse, and where.
 
     python -m benchmarks.annotators_made --seeds 0-4     # finished lines are kept
-    python -m benchmarks.annotators --report
+    python -m benchmarks.annotators_made --report
 
 A cell is a table of scikit-learn's, a kind of people, how many, and how many answers a row; without features
 all of them, with features those of `FEW`. The majority's ties are at random, and counted by expectation. A
-cell is worse if the mean over the seeds is, by more than .002. Lines are appended to annotators_made.csv.
-The model was changed after runs with seeds 100 to 104.
+cell is worse if the mean over the seeds is, by more than .002. Lines are appended to annotators_made.csv,
+tables go to annotators_made.md. The model was chosen with seeds 100 to 104.
 
 independent   each errs at a rate of its own, from .05 to .45; in the other kinds from .1 to .3
 classes       at rates that depend on the class (0 to .5), towards one class each
@@ -99,17 +99,18 @@ def run(job):
 
 
 def list_jobs(seeds):
-    """Return (data, kind, people, answers, features, seed) of every line; those with features last."""
+    """Return (data, kind, people, answers, features, seed) of every line, seed by seed."""
     grid = [(n, m) for n in PEOPLE for m in ANSWERS if m <= n]
-    return [(data, kind, n, m, features, seed)
+    return [(data, kind, n, m, features, seed) for seed in seeds
             for features, pairs in ((False, grid), (True, FEW))
-            for data in TABLES for kind in KINDS for n, m in pairs for seed in seeds]  # fmt: skip
+            for data in TABLES for kind in KINDS for n, m in pairs]  # fmt: skip
 
 
-def report(path):
-    """Return the sections of the page: means by kind, and every cell that is worse than the majority."""
+def write_report(path):
+    """Write means by kind, and every cell that is worse than the majority."""
     lines = pd.read_csv(path).drop_duplicates(list(KEY), keep="last")
-    lines["more"], lines["away"] = lines["wrong"] - lines["majority"], (lines["stated"] - lines["wrong"]).abs()
+    lines["more"] = lines["wrong"] - lines["majority"]
+    lines["away"] = (lines["stated"] - lines["wrong"]).abs()
     cells = lines.groupby(["features", *KEY[:4]], sort=False)
     mean = cells[["majority", "wrong", "more", "away"]].mean().assign(sd=cells["more"].std())
     mean["worse"] = mean["more"] > WORSE
@@ -118,12 +119,13 @@ def report(path):
     table = table.assign(worst=kinds["more"].max(), worse=kinds["worse"].sum(), cells=kinds.size())
     worse = mean[mean["worse"]].drop(columns=["worse", "away"]).reset_index()
     seeds = ", ".join(map(str, sorted(lines["seed"].unique())))
-    return [
-        f"## Made people\n\n`python -m benchmarks.annotators_made`, seeds {seeds}. *Worse*: cells where the "
-        f"mean over the seeds is more than {WORSE} above the majority's.\n\n"
+    text = [
+        f"# Several people, made\n\n`python -m benchmarks.annotators_made`, seeds {seeds}. *Worse*: "
+        f"cells where the mean over the seeds is more than {WORSE} above the majority's.\n\n"
         + "\n".join(as_markdown(table.reset_index())),
-        f"### Worse than the majority: {len(worse)} of {len(mean)} cells\n\n" + "\n".join(as_markdown(worse)),
+        f"## Worse than the majority: {len(worse)} of {len(mean)} cells\n\n" + "\n".join(as_markdown(worse)),
     ]
+    write(path.with_suffix(".md"), "\n\n".join(text) + "\n", lines=path)
 
 
 def main(words=None):
@@ -133,7 +135,7 @@ def main(words=None):
     if not args.report:
         jobs = [job for job in list_jobs(read_seeds(args.seeds)) if not args.only or job[0] in args.only]
         run_missing(run, jobs, path, COLUMNS, args.workers)
-    write(path.with_suffix(".md"), "# Made people\n\n" + "\n\n".join(report(path)) + "\n", lines=path)
+    write_report(path)
 
 
 if __name__ == "__main__":
