@@ -223,9 +223,9 @@ def write_report(path):
     lines["not_calibrated"] = lines["calibrated"].map({"True": 0.0, "False": 1.0, True: 0.0, False: 1.0})
     seeds = ", ".join(map(str, sorted(lines["seed"].unique())))
     text = [
-        f"# Several people\n\n`python -m benchmarks.annotators`, seeds {seeds}. Shares of wrong "
-        f"labels; *sd*: over seeds; *away*: mean distance of what is stated from it; *not calibrated*: share of the runs "
-        f"that say so; rows: all, or {SHARE:.0%} of them, drawn by the seed.\n\n"
+        f"# Several people\n\n`python -m benchmarks.annotators`, seeds {seeds}. Shares of wrong labels; "
+        "*sd*: over seeds; *away*: mean distance of what is stated from it; *not calibrated*: share of the "
+        f"runs that say so; rows: all, or {SHARE:.0%} of them, drawn by the seed.\n\n"
         "![Reliability](annotators_reliability.png)"
     ]
     for name, some in lines.groupby("data", sort=False):
