@@ -144,7 +144,8 @@ def _note_answers(names, label):
             "answers", ANSWERS, columns="The columns" if several else "The column",
             name=name_few(list(map(show, names))), hold="hold" if several else "holds",
             agree="agree" if several else "agrees", they="they are" if several else "it is",
-            label=Setting("label"), annotators=Setting("annotators", [label, *names]), keep=Setting("keep", names[0]),
+            annotators=Setting("annotators", [label, *names]), keep=Setting("keep", names[0]),
+            label=Setting("label"),
         )  # fmt: skip
 
 
