@@ -105,7 +105,7 @@ def test_hundreds_of_people_about_one_row_are_read(ask):
         (pd.DataFrame(), {}, "has none"),
         (["a", "b"], {}, "list of 1 dimensions"),
         ([["a", "b"], ["a"]], {}, "list of 1 dimensions"),
-        ({"x": ["a", "b"], "y": ["a"]}, {}, "got 1 and 2"),
+        ({"x": ["a", "b"], "y": ["a"]}, {}, "each of the rows, and for each person; got 1 and 2"),
         ({"row": [0, 1], "person": ["x"], "label": ["a", "b"]}, {}, "columns of one length"),
         ([["a", "b"]], {"n_rows": 2}, "each of the 2 rows"),
         (pd.DataFrame([["a", "b"]], columns=["x", "x"]), {}, "'x' is there twice"),

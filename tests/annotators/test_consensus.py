@@ -99,7 +99,7 @@ def test_frames_have_a_line_for_each_row_and_person_and_the_users_own_index(made
         "label": "O", "confidence": "f", "majority_label": "O", "n_answers": "i", "n_agreeing": "i",
         "second_label": "O", "gain": "f",
     }  # fmt: skip
-    assert frame.loc[3, "label"] is None and frame.loc[3, "n_answers"] == 0
+    assert pd.isna(frame.loc[3, "label"]) and frame.loc[3, "n_answers"] == 0
     people = consensus.people_to_frame()
     assert list(people["name"]) == ["person 1", "person 2", "person 3"]
     kinds = people.dtypes.map(lambda kind: kind.kind).to_dict()
@@ -129,7 +129,7 @@ def test_reasons_name_the_people_and_what_each_said(made):
 
 def test_whom_to_ask_has_not_answered_about_the_row(made):
     for row, who in find(made).ask_next(60)[["row", "ask"]].itertuples(index=False):
-        assert who is None or made[row, int(who.removeprefix("person ")) - 1] is None
+        assert pd.isna(who) or made[row, int(who.removeprefix("person ")) - 1] is None
 
 
 def test_audits_take_the_consensus_as_a_correction_of_the_majority(ask):

@@ -215,9 +215,9 @@ def _read_lines(answers, n_rows) -> Lines:
         raise InputError("answers must have a column for each person, but has none.")
     lengths = {len(column) for column in wide}
     if len(lengths) > 1 or (n_rows is not None and lengths != {n_rows}):
-        rows = "rows" if n_rows is None else f"{n_rows} rows"
+        which = "rows" if n_rows is None else f"{n_rows} rows"
         got = " and ".join(map(str, sorted(lengths)))
-        raise InputError(f"answers must have a line for each of the {rows}, and for each person; got {got}.")
+        raise InputError(f"answers must have a line for each of the {which}, and for each person; got {got}.")
     wide = [_as_whole(column) for column in wide]
     rows = [row for column in wide for row in range(len(column))]
     people = [name for name, column in zip(names, wide, strict=True) for _ in column]
