@@ -5,6 +5,7 @@ import pytest
 
 from subsvms.annotators._answers import read_answers
 from subsvms.annotators._model import (
+    ANCHOR,
     LEAST,
     OTHER_CLASS,
     OWN_CLASS,
@@ -28,7 +29,9 @@ def pool_plainly(answers, posterior):
         answers.n_classes
     )
     for row, _, said, weight in list_lines(answers):
-        pooled[:, said] += weight * posterior[row]
+        pooled[:, said] += weight * (
+            posterior[row] + ANCHOR * answers.counts[row] / answers.counts[row].sum()
+        )
     return pooled / pooled.sum(axis=1, keepdims=True)
 
 
@@ -49,7 +52,7 @@ def judge_plainly(answers, posterior):
 
 def step_plainly(answers, posterior, log_q, powers):
     """Return P(true c | i) of the next step."""
-    total = posterior[answers.per_row > 0].sum(axis=0) + OWN_CLASS
+    total = np.bincount(answers.label, answers.weight, answers.n_classes) + OWN_CLASS
     log_p = np.where(np.isnan(log_q), 0.0, powers.judge * log_q)
     log_p += np.where(np.isnan(log_q), 1.0, max(0.0, 1.0 - powers.judge)) * np.log(total / total.sum())
     evidence = np.log(np.maximum(judge_plainly(answers, posterior), LEAST))
@@ -127,3 +130,27 @@ def test_a_rare_class_does_not_take_the_rows_of_others(ask, share, rates):
         wrong.append(np.mean(answers.classes[fit_answers(answers).posterior.argmax(axis=1)] != truth))
         by_majority.append(np.mean(answers.classes[answers.counts.argmax(axis=1)] != truth))
     assert np.mean(wrong) <= np.mean(by_majority) + 0.01
+
+
+@pytest.mark.parametrize("n_answers", [1, 2])
+def test_a_large_class_does_not_take_the_rows_of_others(seed, n_answers):
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(400) < 0.3).astype(int)
+    said = np.where(rng.random((400, 10)) < 0.2, 1 - truth[:, None], truth[:, None])
+    asked = rng.random(said.shape).argsort(axis=1)
+    wide = np.where(asked < n_answers, said, -1).astype(object)
+    wide[wide == -1] = None
+    answers = read_answers(wide)
+    labels = fit_answers(answers, None, Powers(0.7, 0.0)).posterior.argmax(axis=1)
+    if n_answers == 1:
+        np.testing.assert_array_equal(labels, answers.label[np.argsort(answers.row)])
+    assert np.mean(labels != truth) < 0.27  # .2 of the answers are wrong
+
+
+def test_somebody_who_always_says_the_same_does_not_make_the_class_large(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(3, size=300)
+    wide = np.where(rng.random((300, 6)) < 0.2, rng.integers(3, size=(300, 6)), truth[:, None])
+    wide[:, :2] = 0
+    posterior = fit_answers(read_answers(wide)).posterior
+    assert np.mean(posterior.argmax(axis=1) != truth) < 0.08

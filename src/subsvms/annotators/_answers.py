@@ -82,6 +82,12 @@ class Answers:
             sparse.csr_matrix((ones, (label, numbers)), (self.n_classes, len(pairs))),
         )  # fmt: skip
 
+    @cached_property
+    def pooled(self) -> np.ndarray:
+        """How often people say d (columns) where they all together say c, (n_classes, n_classes)."""
+        share = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1.0)
+        return (self.said.by_label @ (self.said.by_pair @ share[self.row])).T
+
     def take(self, chosen: np.ndarray) -> "Answers":
         """Return some of the answers, about the same rows and people."""
         arrays = (self.row[chosen], self.person[chosen], self.label[chosen], self.weight[chosen])

@@ -17,6 +17,9 @@ people by `SHRINK` rows:
     P_w[c, d] = (C_w[c, d] + SHRINK P[c, d]) / (C_w[c] + SHRINK),    C_w[c, d] = sum of P(true c | i) over
     the rows i about which w said d.
 
+The pooled matrix is the mean of that by P(true c | i) and that by the shares of the votes (`ANCHOR`): with
+one or two answers a row nothing else says that people are mostly right, and a large class takes all rows.
+
 No answer vouches for itself: where P_w judges an answer about row i, that row is left out of C_w. Otherwise
 people seem to be right because they are believed, and the model is surer than it should be: on answers about
 images it stated .015 wrong labels where .087 were, and so .043 where .084 were.
@@ -37,6 +40,7 @@ from subsvms.annotators._answers import Answers
 SHRINK = 10.0  # rows; with 5 and 20 about as many labels were wrong on two sets of answers
 OWN_CLASS = 1.0  # rows of each class that the pooled matrix is right about, before anybody answers
 OTHER_CLASS = 0.1  # and rows for each pair of classes, so that nothing is impossible
+ANCHOR = 1.0  # the pooled matrix is half that of the votes; with 4 about as many labels were wrong
 N_STEPS, SETTLED, DAMPED = 50, 1e-3, 20  # at most; largest change of a probability; steps before damping
 LEAST = 1e-6  # no answer is less probable: where most of a person's answers are left out, sums get small
 
@@ -115,6 +119,8 @@ def fit_answers(
 def log_shares(answers: Answers) -> np.ndarray:
     """Return log p_c: how often each class is said by people who do not always say the same."""
     pairs = answers.said
+    if answers.per_row.max(initial=0) <= 1:  # a large class, or people who say it too often: nothing tells
+        return np.zeros(answers.n_classes)
     varied = np.bincount(pairs.person)[pairs.person[pairs.of]] > 1
     total = np.bincount(answers.label, answers.weight * varied, answers.n_classes) + OWN_CLASS
     return np.log(total / total.sum())
@@ -132,7 +138,8 @@ def count_said(answers: Answers, posterior: np.ndarray) -> tuple[np.ndarray, np.
     """Return C_w[c, d] of each pair, C_w[c] of each person, and the pooled matrix."""
     of = answers.said
     said = of.by_pair @ posterior[answers.row]
-    pooled = (of.by_label @ said).T + OTHER_CLASS + OWN_CLASS * np.eye(answers.n_classes)
+    pooled = (of.by_label @ said).T + ANCHOR * answers.pooled
+    pooled += OTHER_CLASS + OWN_CLASS * np.eye(answers.n_classes)
     return said, of.by_person @ said, pooled / pooled.sum(axis=1, keepdims=True)
 
 
