@@ -24,6 +24,11 @@ here.main()
 """
 BLOBS = "lambda *_: load('made: blobs', None)"  # 600 rows
 SETTINGS = [  # module, words of its command line ({} is the folder), what it writes, what makes it small
+    ("annotators", "--seeds 0 --only digits cost --results {}", "annotators_reliability.png",
+     "ROWS, all_digits = 300, load_digits;"
+     "load_digits = lambda **_: [one[:300] for one in all_digits(return_X_y=True)]"),
+    ("annotators_made", "--seeds 0 --only wine --results {} --workers 1", "annotators_made.md",
+     "KINDS, PEOPLE, ANSWERS, FEW = ('independent', 'opposite'), (2, 5), (1, 3), ((2, 2),)"),
     ("audit", "--seeds 0 --only wine 'breast cancer' --results {} --workers 1", "audit.md",
      "KINDS, ANSWERS, ERROR_RATES, N_AUDITS = ('uniform', 'region'), (10, 20), (0.1,), 2"),
     ("billion", "", "billion.md", "N_ROWS, N_VOTED, POOL, N_SVMS, SUBSET = 3000, 100, 300, 20, 30"),

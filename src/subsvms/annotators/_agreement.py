@@ -11,6 +11,7 @@ for classes without an order (Krippendorff, Content Analysis, chapter 12).
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from subsvms.annotators._answers import Answers, read_answers
 
@@ -58,21 +59,22 @@ def measure_kappa(answers: Answers) -> np.ndarray:
     Where they share few rows, or both say one class, it is not known. Of more than `MOST_PEOPLE` people only
     those with the most answers are compared.
     """
-    from sklearn.metrics import cohen_kappa_score
-
-    n_people = len(answers.names)
+    n_people, n_classes = len(answers.names), answers.n_classes
     people = np.argsort(-np.bincount(answers.person, minlength=n_people), kind="stable")[:MOST_PEOPLE]
-    table = np.full((answers.n_rows, len(people)), -1)
-    for place, person in enumerate(people):
-        own = answers.person == person
-        table[answers.row[own], place] = answers.label[own]
-    kappa = np.full((len(people), len(people)), np.nan)
-    for i in range(len(people)):
-        for j in range(i):
-            shared = (table[:, i] >= 0) & (table[:, j] >= 0)
-            one, other = table[shared, i], table[shared, j]
-            if shared.sum() >= FEWEST_SHARED and len(np.unique([one, other])) > 1:
-                kappa[i, j] = kappa[j, i] = cohen_kappa_score(one, other)
+    places = np.full(n_people, -1)
+    places[people] = np.arange(len(people))
+    place, size = places[answers.person], len(people) * n_classes
+    used = np.flatnonzero(place >= 0)
+    cells = answers.row[used], place[used] * n_classes + answers.label[used]
+    said = sparse.csr_matrix((answers.weight[used], cells), (answers.n_rows, size))
+    both = (said.T @ said).toarray().reshape(len(people), n_classes, len(people), n_classes)
+    n = both.sum(axis=(1, 3))  # rows that two people share
+    agreed = np.einsum("icjc->ij", both)
+    shares = both.sum(axis=3), both.sum(axis=1)  # what the first and the second said about them
+    chance = np.einsum("icj,ijc->ij", *shares) / np.maximum(n, 1.0)
+    known = (n >= FEWEST_SHARED) & (chance < n) & ~np.eye(len(people), dtype=bool)
+    kappa = np.full(n.shape, np.nan)
+    kappa[known] = ((agreed - chance) / np.where(known, n - chance, 1.0))[known]
     n_known, mean = (~np.isnan(kappa)).sum(axis=1), np.full(n_people, np.nan)
     mean[people] = np.where(n_known > 0, np.nansum(kappa, axis=1) / np.maximum(n_known, 1), np.nan)
     return mean

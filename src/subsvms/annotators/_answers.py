@@ -7,8 +7,7 @@ A person who answered twice about one row is counted once: different answers sha
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,8 @@ from subsvms.exceptions import InputError, Note, format_value, name_few
 LONG = ("row", "person", "label")  # the columns of one line an answer
 FEW = 10  # answers; those of a person with fewer say next to nothing about the person
 BY_CHANCE = 0.001  # probability that some two people always agree although they are two
+MOST_COMPARED = 1000  # people, those with the most answers
+MOST_ROWS, MOST_EMPTY = 1_000_000, 100  # rows, and rows for each with an answer: more are no row numbers
 
 
 class Lines(NamedTuple):
@@ -72,7 +73,20 @@ class Answers:
     def said(self) -> "Said":
         """Which person said which class, for all answers."""
         pairs, of = np.unique(self.person * np.int64(self.n_classes) + self.label, return_inverse=True)
-        return Said(pairs // self.n_classes, pairs % self.n_classes, of)
+        person, label, numbers = pairs // self.n_classes, pairs % self.n_classes, np.arange(len(pairs))
+        ones = np.ones(len(pairs))
+        return Said(
+            person, label, of,
+            sparse.csr_matrix((self.weight, (of, np.arange(len(self)))), (len(pairs), len(self))),
+            sparse.csr_matrix((ones, (person, numbers)), (len(self.names), len(pairs))),
+            sparse.csr_matrix((ones, (label, numbers)), (self.n_classes, len(pairs))),
+        )  # fmt: skip
+
+    @cached_property
+    def pooled(self) -> np.ndarray:
+        """How often people say d (columns) where they all together say c, (n_classes, n_classes)."""
+        share = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1.0)
+        return (self.said.by_label @ (self.said.by_pair @ share[self.row])).T
 
     def take(self, chosen: np.ndarray) -> "Answers":
         """Return some of the answers, about the same rows and people."""
@@ -99,6 +113,9 @@ class Said(NamedTuple):
     person: np.ndarray  # (n_pairs,)
     label: np.ndarray  # (n_pairs,)
     of: np.ndarray  # (n_answers,): the pair of each answer
+    by_pair: sparse.csr_matrix  # (n_pairs, n_answers): adds up what is said of answers
+    by_person: sparse.csr_matrix  # (n_people, n_pairs): and of pairs
+    by_label: sparse.csr_matrix  # (n_classes, n_pairs)
 
 
 def read_answers(answers: Any, n_rows: int | None = None, classes: Any = None) -> Answers:
@@ -110,15 +127,19 @@ def read_answers(answers: Any, n_rows: int | None = None, classes: Any = None) -
     if not known:
         raise InputError("answers must not all be missing: check that these are the right columns.")
     if n_rows is None:
-        n_rows = max(lines.rows) + 1
+        n_rows = _count_rows(lines.rows)
     labels = [lines.labels[place] for place in known]
     rows = np.array([lines.rows[place] for place in known])
     names, person = np.unique([lines.people[place] for place in known], return_inverse=True)
-    if classes is None:
+    _check_kinds(labels)
+    if classes is None and len(set(labels)) > 1:
         check_entries(labels)
         found, label = check_labels(labels, len(labels))
     else:
-        known_classes = Classes.of(as_list(classes))
+        named = labels[:1] if classes is None else as_list(classes)
+        if len(set(named)) < len(named):
+            raise InputError("classes must name each class once: leave out the others.")
+        known_classes = Classes.of(named)
         found = known_classes.names
         label = np.array([known_classes.find(one, "An answer") for one in labels])
     beyond = np.flatnonzero((rows < 0) | (rows >= n_rows))
@@ -134,11 +155,42 @@ def read_answers(answers: Any, n_rows: int | None = None, classes: Any = None) -
     return Answers(found, names.tolist(), int(n_rows), row, person, label, 1.0 / times[of])
 
 
+def _count_rows(rows):
+    n_rows, n_seen = max(rows) + 1, len(set(rows))
+    if n_rows > MOST_ROWS and n_rows > MOST_EMPTY * n_seen:
+        raise InputError(
+            f"row must number the rows from 0, but {n_seen:,} rows have numbers up to {n_rows - 1:,}: number "
+            "them first, for example with pandas.factorize."
+        )
+    return n_rows
+
+
+def _check_kinds(labels):
+    odd = next((one for one in labels if not isinstance(one, str | Number | np.bool_)), None)
+    if odd is not None:
+        raise InputError(
+            f"answers must be text, whole numbers or booleans; got {format_value(odd)}: give one label an "
+            "answer."
+        )
+    if len({isinstance(one, str) for one in labels}) > 1:
+        raise InputError(
+            "answers must be of one type, but are text and numbers: convert them, for example with str."
+        )
+
+
 def _read_lines(answers, n_rows) -> Lines:
     columns = _list_columns(answers)
+    twice = [name for name, count in Counter(columns or ()).items() if count > 1]
+    if twice:
+        raise InputError(
+            f"answers must have each column once, but {format_value(twice[0])} is there twice: rename one of "
+            "them."
+        )
     if columns is not None and all(name in columns for name in LONG):
         rows = [_as_row(value) for value in as_list(answers["row"])]
         labels, people = as_list(answers["label"]), as_list(answers["person"])
+        if not len(rows) == len(labels) == len(people):
+            raise InputError("answers must have columns of one length.")
         nameless = [i for i, person in enumerate(people) if is_missing(person)]
         if nameless:
             raise InputError(
@@ -150,21 +202,28 @@ def _read_lines(answers, n_rows) -> Lines:
         names = list(map(str, columns))
         wide = [as_list(answers[column]) for column in columns]
     else:
-        array = np.asarray(answers) if not isinstance(answers, np.ma.MaskedArray) else answers
+        masked = isinstance(answers, np.ma.MaskedArray)
+        if not masked and not isinstance(answers, np.ndarray):
+            array = np.array(answers, dtype=object)  # of text and None or NaN NumPy would make text
+        else:
+            array = answers
         if array.ndim != 2:
             raise InputError(
                 "answers must be a data frame with the columns row, person and label, or a table with a line "
                 f"for each row and a column for each person; got {type(answers).__name__} of "
                 f"{array.ndim} dimensions."
             )
-        if isinstance(answers, np.ma.MaskedArray):
+        if masked:
             array = np.array(answers.tolist(), dtype=object)
         names = [f"person {number}" for number in range(1, array.shape[1] + 1)]
         wide = [array[:, place].tolist() for place in range(array.shape[1])]
     if not wide:
         raise InputError("answers must have a column for each person, but has none.")
-    if n_rows is not None and len(wide[0]) != n_rows:
-        raise InputError(f"answers must have a line for each of the {n_rows} rows; got {len(wide[0])}.")
+    lengths = {len(column) for column in wide}
+    if len(lengths) > 1 or (n_rows is not None and lengths != {n_rows}):
+        which = "rows" if n_rows is None else f"{n_rows} rows"
+        got = " and ".join(map(str, sorted(lengths)))
+        raise InputError(f"answers must have a line for each of the {which}, and for each person; got {got}.")
     wide = [_as_whole(column) for column in wide]
     rows = [row for column in wide for row in range(len(column))]
     people = [name for name, column in zip(names, wide, strict=True) for _ in column]
@@ -173,7 +232,7 @@ def _read_lines(answers, n_rows) -> Lines:
 
 def _list_columns(answers):
     """Return the names of the columns of a data frame or mapping; None for other tables."""
-    for name in ("columns", "column_names"):  # pandas and polars; Arrow
+    for name in ("column_names", "columns"):  # Arrow, which has both; pandas and polars
         if hasattr(answers, name):
             return list(getattr(answers, name))
     return list(answers) if isinstance(answers, dict) else None
@@ -226,7 +285,7 @@ def _note_single(answers):
         yield Note(
             "one_answer",
             "No row has more than one answer, so people cannot be compared on the same row: how often each "
-            "errs rests on the columns alone, and is not checked by answers.",
+            "errs rests on the columns, if there are any, and is not checked by answers.",
         )
 
 
@@ -241,29 +300,34 @@ def _note_same(answers):
 
 def _note_copies(answers):
     """Note people who agree on all shared rows, although two people rarely would on so many."""
-    both, equal = count_pairs(answers)
-    n_both, n_equal = sum(both.values()), sum(equal.values())
-    if n_equal == n_both:
+    people, both, equal = count_pairs(answers)
+    n_both, n_equal = both.sum(), equal.sum()
+    if n_equal in (0, n_both):
         return
-    usual = n_equal / n_both
-    for (one, other), n in sorted(both.items()):
-        if equal[one, other] == n and usual**n < BY_CHANCE / len(both):
-            yield Note("copies", "{one} and {other} gave the same answers to all {n:,} rows that both saw: "
-                       "if they are one person, leave one out, because they count as two.",
-                       one=repr(answers.names[one]), other=repr(answers.names[other]), n=n)  # fmt: skip
+    log_limit = np.log(BY_CHANCE / np.count_nonzero(both))
+    always = (both > 0) & (equal == both) & (both * np.log(n_equal / n_both) < log_limit)
+    for i, j in np.argwhere(always):
+        one, other = (repr(answers.names[people[place]]) for place in (i, j))
+        yield Note("copies", "{one} and {other} gave the same answers to all {n:,} rows that both saw: "
+                   "if they are one person, leave one out, because they count as two.",
+                   one=one, other=other, n=int(both[i, j]))  # fmt: skip
 
 
-def count_pairs(answers: Answers) -> tuple[Counter, Counter]:
-    """Return for each pair of people about how many rows both answered, and about how many equally."""
-    both: Counter = Counter()
-    equal: Counter = Counter()
-    order = np.argsort(answers.row, kind="stable")
-    person, label = answers.person[order].tolist(), answers.label[order].tolist()
-    starts = np.searchsorted(answers.row[order], np.arange(answers.n_rows + 1)).tolist()
-    for row in np.flatnonzero(answers.per_row > 1).tolist():
-        said = dict(zip(person[starts[row] : starts[row + 1]], label[starts[row] : starts[row + 1]],
-                        strict=True))  # fmt: skip
-        for one, other in combinations(sorted(said), 2):
-            both[one, other] += 1
-            equal[one, other] += said[one] == said[other]
-    return both, equal
+def count_pairs(answers: Answers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return people with enough answers; about how many rows each two of them answered, and how many equally.
+
+    A row is left out for who gave two answers to it.
+    """
+    sure = answers.weight == 1.0
+    person, row, label = answers.person[sure], answers.row[sure], answers.label[sure]
+    n_said = np.bincount(person, minlength=len(answers.names))
+    people = np.sort(np.argsort(-n_said, kind="stable")[:MOST_COMPARED])
+    people = people[n_said[people] >= FEW]
+
+    def count(cells):
+        cells = np.unique(cells, return_inverse=True)[1]
+        shape = len(n_said), cells.max(initial=0) + 1
+        table = sparse.csr_matrix((np.ones(len(cells)), (person, cells)), shape)[people]
+        return np.triu((table @ table.T).toarray(), 1)
+
+    return people, count(row), count(row * np.int64(answers.n_classes) + label)

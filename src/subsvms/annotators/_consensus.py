@@ -1,5 +1,6 @@
 """The consensus of several people about each row, with the features as a judge of its own."""
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,16 +20,16 @@ from subsvms.annotators._model import (
     Fit,
     Powers,
     choose_powers,
+    fit_alone,
     fit_answers,
     hold_out,
-    log_powered,
     normalise,
 )
 from subsvms.annotators._people import Person, describe_people
 from subsvms.correction import Correction, correct_labels
 from subsvms.correction._frames import FrameStyle, build_frame, find_style
 from subsvms.correction._rule import Halt, Judgement
-from subsvms.exceptions import InputError, Note, format_percent, name_few
+from subsvms.exceptions import InputError, LabelNoiseWarning, Note, format_percent, name_few
 
 FEW_PEOPLE = Note(
     "few_people",
@@ -115,6 +116,7 @@ class Consensus:
     calibration: Calibration | None
     alone: np.ndarray  # (n_rows, n_classes): probabilities by the answers alone
     notes: tuple[Note, ...]
+    people: list[Person]
     level: float = 0.95
     style: FrameStyle = FrameStyle()
     judged: Correction | None = None  # of the majority labels, by the same judge
@@ -184,10 +186,6 @@ class Consensus:
     def expected_wrong(self) -> float:
         """Share of the labels that are wrong, if the probabilities hold (see `calibration`)."""
         return float(np.mean(1.0 - self.confidence[self._known]))
-
-    @cached_property
-    def people(self) -> list[Person]:
-        return describe_people(self.answers, self.fit, self.level)
 
     @property
     def agreement(self) -> float:
@@ -317,8 +315,15 @@ class Consensus:
         """
         judged = self.judged
         if judged is None:
+            if len(np.unique(self._majority[self._majority >= 0])) < 2:
+                raise InputError(
+                    "A correction needs two classes, but the majority says the same of every row: read "
+                    "labels and confidence of the consensus instead."
+                )
             how: dict[str, Any] = {"estimator": "probabilities", "n_witnesses": 0, "random_state": 0}
-            judged = correct_labels(self._among_majority(self.probability), self.majority, **how)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", LabelNoiseWarning)  # about a rule that the consensus replaces
+                judged = correct_labels(self._among_majority(self.probability), self.majority, **how)
         return self.apply(judged)
 
     def _among_majority(self, probability):
@@ -397,12 +402,14 @@ def find_consensus(
     check_range("level", level, 0, 1, "()")
     if pred_probs is not None and estimator is not None:
         raise InputError("estimator learns from X and pred_probs replaces it as the judge: give one of them.")
+    if estimator is not None and X is None:
+        raise InputError("estimator learns from X, but X is None: give the features, or leave estimator out.")
     judge = X if X is not None else pred_probs
     n_rows = None if judge is None else _num_samples(judge)
     read = read_answers(answers, n_rows, classes)
     if len(read.classes) < 2:
         raise InputError("answers must hold at least two classes: there is nothing to find out.")
-    alone = fit_answers(read, np.zeros((read.n_rows, read.n_classes))).posterior
+    alone = fit_alone(read)
     judged: Correction | None = None
     notes: tuple[Note, ...] = ()
     log_q = None
@@ -422,6 +429,7 @@ def combine(
     log_q: np.ndarray | None,
     seed: int,
     *,
+    level: float = 0.95,
     notes: tuple[Note, ...] = (),
     **more: Any,
 ) -> Consensus:
@@ -432,22 +440,20 @@ def combine(
         drawn = np.sort(np.random.default_rng([seed, 8]).choice(several, MOST_ROWS, replace=False))
         some, q = answers.of_rows(drawn), None if log_q is None else log_q[drawn]
     powers, held = choose_powers(some, q, seed)
-    flat = np.zeros((answers.n_rows, answers.n_classes))
-    fit = fit_answers(
-        answers, flat if log_q is None else log_powered(log_q, powers.judge), powers.answers
-    )  # fmt: skip
+    fit = fit_answers(answers, log_q, powers)
     calibration = None
     if held:
-        used = np.zeros(some.counts.shape) if q is None else q
-        checked = [hold_out(some, used, powers, out) for out in held]
+        checked = [hold_out(some, q, powers, out) for out in held]
         p, agreed = (
             np.concatenate([getattr(one, name) for one in checked]) for name in ("agreeing", "agreed")
         )
         spread = float(np.sqrt((p * (1.0 - p)).sum()) / len(p))
         calibration = Calibration(len(p), float(p.mean()), float(agreed.mean()), spread)
     judged = log_q is not None and powers.judge > 0
-    able = [person for person in describe_people(answers, fit, 0.95) if person.is_informed]
-    two = () if judged or len(able) > 2 else (FEW_PEOPLE,)
+    people = describe_people(answers, fit, level)
+    n_able = sum(person.is_informed for person in people)
+    n_able += sum(person.n_answers for person in people if person.n_answers < FEW) // FEW  # known as a crowd
+    two = () if judged or n_able > 2 else (FEW_PEOPLE,)
     notes = (*notes, *note_answers(answers), *two)
     return Consensus(
         answers=answers,
@@ -456,6 +462,8 @@ def combine(
         powers=powers,
         log_q=log_q,
         calibration=calibration,
+        people=people,
+        level=level,
         notes=notes,
         **more,
     )

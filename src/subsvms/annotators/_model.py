@@ -1,15 +1,24 @@
 """Who is right, from answers and a judge: Dawid and Skene (1979), with a prior for each row.
 
 Person w has a matrix P_w[c, d] = P(says d | true class c). A judge, which learned from the features of other
-rows, gives each row i probabilities q_i(c). With the power a of the answers and t of the judge,
+rows, gives each row i probabilities q_i(c). With the power a of the answers and t of the judge, and the
+shares p_c of the classes, which are those of the answers,
 
-    log P(true c | i) = t log q_i(c) + a sum over answers (w, d) about row i of log P_w[c, d] + const.
+    log P(true c | i) = t log q_i(c) + max(0, 1 - t) log p_c
+                        + a sum over answers (w, d) about row i of log P_w[c, d] + const.
+
+Without p_c, a rare class is thought to be as likely as others: then people seem to miss it mostly, and rows
+that all of them call something else are given to it. People who always say the same have no part in p_c, and
+it is not learned from P(true c | i): otherwise their class takes the rows of others, step by step.
 
 The matrices are the mean of what w said where c is probably true, shrunk towards the pooled matrix P of all
 people by `SHRINK` rows:
 
     P_w[c, d] = (C_w[c, d] + SHRINK P[c, d]) / (C_w[c] + SHRINK),    C_w[c, d] = sum of P(true c | i) over
     the rows i about which w said d.
+
+The pooled matrix is the mean of that by P(true c | i) and that by the shares of the votes (`ANCHOR`): with
+one or two answers a row nothing else says that people are mostly right, and a large class takes all rows.
 
 No answer vouches for itself: where P_w judges an answer about row i, that row is left out of C_w. Otherwise
 people seem to be right because they are believed, and the model is surer than it should be: on answers about
@@ -25,13 +34,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from subsvms.annotators._answers import Answers
 
 SHRINK = 10.0  # rows; with 5 and 20 about as many labels were wrong on two sets of answers
 OWN_CLASS = 1.0  # rows of each class that the pooled matrix is right about, before anybody answers
 OTHER_CLASS = 0.1  # and rows for each pair of classes, so that nothing is impossible
+ANCHOR = 1.0  # the pooled matrix is half that of the votes; with 4 about as many labels were wrong
 N_STEPS, SETTLED, DAMPED = 50, 1e-3, 20  # at most; largest change of a probability; steps before damping
 LEAST = 1e-6  # no answer is less probable: where most of a person's answers are left out, sums get small
 
@@ -43,6 +52,7 @@ class Powers(NamedTuple):
     judge: float
 
 
+ALONE = Powers(1.0, 0.0)  # the model of Dawid and Skene
 USUAL, SPREAD = Powers(0.7, 1.0), Powers(0.3, 0.5)  # the prior of the powers: normal
 OF_ANSWERS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2)  # tried
 OF_JUDGE = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
@@ -75,20 +85,45 @@ class Fit:
         return self.predict(answers, np.full(len(labels), person), labels).T
 
 
-def fit_answers(answers: Answers, log_prior: np.ndarray, power: float = 1.0) -> Fit:
-    """Return who is right; `log_prior` (n_rows, n_classes) is t log q, and `power` is a."""
+def fit_alone(answers: Answers) -> np.ndarray:
+    """Return P(true c | i) by the answers alone: the mean of the model with p_c, and with equal p_c.
+
+    A judge is scaled by it. Answers cannot tell a rare class from one that people often miss: with a rare
+    class of made answers equal shares fail, with the balanced classes of real ones the estimated shares do.
+    """
+    return (fit_answers(answers).posterior + fit_answers(answers, equal=True).posterior) / 2.0
+
+
+def fit_answers(
+    answers: Answers, log_q: np.ndarray | None = None, powers: Powers = ALONE, *, equal: bool = False
+) -> Fit:
+    """Return who is right; log q (n_rows, n_classes) is NaN without a judgement, all p_c are `equal`."""
+    log_q = np.full((1, answers.n_classes), np.nan) if log_q is None else log_q
+    unjudged = np.isnan(log_q).any(axis=1, keepdims=True)
+    log_q = np.where(unjudged, 0.0, powers.judge * log_q)
+    left = 0.0 if equal else np.where(unjudged, 1.0, max(0.0, 1.0 - powers.judge))  # of log p_c
     counts = answers.counts
-    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
-    posterior = normalise(log_prior) + share
+    prior = log_q + left * log_shares(answers)
+    posterior = normalise(prior) + counts
     posterior /= posterior.sum(axis=1, keepdims=True)
     for step in range(N_STEPS):
         evidence = np.log(np.maximum(judge_answers(answers, posterior), LEAST))
-        found = normalise(log_prior + power * (answers.by_row @ evidence))
+        found = normalise(prior + powers.answers * (answers.by_row @ evidence))
         found = (found + posterior) / 2.0 if step >= DAMPED else found
         change, posterior = np.abs(found - posterior).max(initial=0.0), found
         if change < SETTLED:
             break
     return Fit(posterior, *count_said(answers, posterior))
+
+
+def log_shares(answers: Answers) -> np.ndarray:
+    """Return log p_c: how often each class is said by people who do not always say the same."""
+    pairs = answers.said
+    if answers.per_row.max(initial=0) <= 1:  # a large class, or people who say it too often: nothing tells
+        return np.zeros(answers.n_classes)
+    varied = np.bincount(pairs.person)[pairs.person[pairs.of]] > 1
+    total = np.bincount(answers.label, answers.weight * varied, answers.n_classes) + OWN_CLASS
+    return np.log(total / total.sum())
 
 
 def judge_answers(answers: Answers, posterior: np.ndarray) -> np.ndarray:
@@ -101,25 +136,17 @@ def judge_answers(answers: Answers, posterior: np.ndarray) -> np.ndarray:
 
 def count_said(answers: Answers, posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return C_w[c, d] of each pair, C_w[c] of each person, and the pooled matrix."""
-    of, n_pairs, n_people = answers.said.of, len(answers.said.person), len(answers.names)
-    to_pair = sparse.csr_matrix((answers.weight, (of, np.arange(len(answers)))), (n_pairs, len(answers)))
-    said = np.asarray(to_pair @ posterior[answers.row])
-    ones, pairs = np.ones(n_pairs), np.arange(n_pairs)
-    total = sparse.csr_matrix((ones, (answers.said.person, pairs)), (n_people, n_pairs)) @ said
-    by_label = sparse.csr_matrix((ones, (answers.said.label, pairs)), (answers.n_classes, n_pairs)) @ said
-    pooled = np.asarray(by_label).T + OTHER_CLASS + OWN_CLASS * np.eye(answers.n_classes)
-    return said, np.asarray(total), pooled / pooled.sum(axis=1, keepdims=True)
+    of = answers.said
+    said = of.by_pair @ posterior[answers.row]
+    pooled = (of.by_label @ said).T + ANCHOR * answers.pooled
+    pooled += OTHER_CLASS + OWN_CLASS * np.eye(answers.n_classes)
+    return said, of.by_person @ said, pooled / pooled.sum(axis=1, keepdims=True)
 
 
 def normalise(log_p: np.ndarray) -> np.ndarray:
     """Return probabilities from their logarithms, up to a constant of each row."""
     p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)
-
-
-def log_powered(log_q: np.ndarray, power: float) -> np.ndarray:
-    """Return t log q; nothing is known of a row without a judgement (NaN)."""
-    return power * np.where(np.isnan(log_q), 0.0, log_q)
 
 
 # The powers
@@ -139,8 +166,6 @@ def choose_powers(answers: Answers, log_q: np.ndarray | None, seed: int) -> tupl
     From two starts, with and without the judge, the best of the neighbouring powers is taken until none is
     better.
     """
-    flat = np.zeros((answers.n_rows, answers.n_classes))
-    log_q = flat if log_q is None else log_q
     held = draw_held(answers, seed)
     if not held:
         return USUAL, held
@@ -155,8 +180,8 @@ def choose_powers(answers: Answers, log_q: np.ndarray | None, seed: int) -> tupl
         return known[place]
 
     starts = [(OF_ANSWERS.index(USUAL.answers), j) for j in (0, OF_JUDGE.index(USUAL.judge))]
-    for place in starts if log_q is not flat else starts[:1]:
-        steps = (-1, 0, 1) if log_q is not flat else (0,)
+    for place in starts if log_q is not None else starts[:1]:
+        steps = (-1, 0, 1) if log_q is not None else (0,)
         while True:
             near = [(place[0] + i, place[1] + j) for i in (-1, 0, 1) for j in steps]
             near = [one for one in near if 0 <= one[0] < len(OF_ANSWERS) and 0 <= one[1] < len(OF_JUDGE)]
@@ -181,10 +206,10 @@ def draw_held(answers: Answers, seed: int) -> list[np.ndarray]:
     return held
 
 
-def hold_out(answers: Answers, log_q: np.ndarray, powers: Powers, out: np.ndarray) -> Held:
+def hold_out(answers: Answers, log_q: np.ndarray | None, powers: Powers, out: np.ndarray) -> Held:
     """Return what the other answers and the judge expected of answers that they did not see."""
     others = answers.take(np.setdiff1d(np.arange(len(answers)), out))
-    fit = fit_answers(others, log_powered(log_q, powers.judge), powers.answers)
+    fit = fit_answers(others, log_q, powers)
     row, person, label = answers.row[out], answers.person[out], answers.label[out]
     posterior = fit.posterior[row]
     consensus = posterior.argmax(axis=1)

@@ -41,7 +41,8 @@ MOST_ROWS = 4000  # that the other columns are judged by: a second of work
 
 ANSWERS = (
     "{columns} {name} {hold} the classes of the label and mostly {agree} with it, as answers of other people "
-    "do, so {they} not used: compare the people with {annotators}, or use a column with {keep}."
+    "do, so {they} not used: to compare the people, give {annotators} in place of {label}, or use a column "
+    "with {keep}."
 )
 WORDS = {  # of notes on one column, and on several: left out; used because they were asked for; used
     "leak": (

@@ -126,7 +126,7 @@ def make_features(
     left_out |= dict.fromkeys(leaking, "leak")
     left_out = {name: left_out[name] for name in table.columns.column_names if name in left_out}
     notes = (*(note_unused("{reason}", reason=reason) for reason in sentences), *notes, *more)
-    notes = (*_note_answers(answers), *notes)
+    notes = (*_note_answers(answers, table.label), *notes)
     return Features(X, names, sources, notes, encoder, left_out, meanings)
 
 
@@ -137,14 +137,15 @@ def _find_further_answers(table, chosen, asked):
     return [name for name in free if is_answer(columns[name], name, codes, classes)]
 
 
-def _note_answers(names):
+def _note_answers(names, label):
     if names:
         several = len(names) > 1
         yield Note(
             "answers", ANSWERS, columns="The columns" if several else "The column",
             name=name_few(list(map(show, names))), hold="hold" if several else "holds",
             agree="agree" if several else "agrees", they="they are" if several else "it is",
-            annotators=Setting("annotators", names), keep=Setting("keep", names[0]),
+            annotators=Setting("annotators", [label, *names]), keep=Setting("keep", names[0]),
+            label=Setting("label"),
         )  # fmt: skip
 
 

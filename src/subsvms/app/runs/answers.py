@@ -17,7 +17,7 @@ import numpy as np
 from subsvms.annotators._answers import Answers, read_answers
 from subsvms.annotators._consensus import combine, count_majority
 from subsvms.annotators._judge import UNUSED, scale_votes
-from subsvms.annotators._model import fit_answers
+from subsvms.annotators._model import fit_alone
 from subsvms.app.features.columns import note_unused
 from subsvms.app.options import Options
 from subsvms.app.quoting import name_some, show, suggest
@@ -52,7 +52,7 @@ def merge_answers(table: LabelledTable, options: Options) -> tuple[Any, Options,
     if label in columns.column_names:
         return columns, options, notes
     found, more = _read(columns, options, table)
-    majority = count_majority(found, fit_answers(found, np.zeros((found.n_rows, found.n_classes))).posterior)
+    majority = count_majority(found, fit_alone(found))
     names = [None if number < 0 else found.classes.tolist()[number] for number in majority.tolist()]
     import pyarrow as pa
 
@@ -208,7 +208,7 @@ def _read_cells(column, name, table):
 
 def weigh(correction: Correction, answers: Answers, seed: int, *, alone: bool) -> Correction:
     """Return a correction judged by people, and by votes unless they are alone, in place of the rule."""
-    people = fit_answers(answers, np.zeros((answers.n_rows, answers.n_classes))).posterior
+    people = fit_alone(answers)
     log_q = None
     if correction.noise.explained and not alone:
         log_q = scale_votes(correction, answers.classes, people, answers.per_row > 0)
