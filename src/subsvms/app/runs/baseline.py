@@ -10,10 +10,11 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -113,27 +114,22 @@ def list_columns(table: LabelledTable, left_out: Sequence[str] = ()) -> tuple[st
     return tuple(sorted(set(table.columns.column_names) - {str(table.label), *left_out}))
 
 
-def hash_rows(
-    table: LabelledTable, columns: Sequence[str], labels: Sequence | np.ndarray | None = None
-) -> list[str]:
+def hash_rows(table: LabelledTable, columns: Sequence[str], labels: np.ndarray | None = None) -> list[str]:
     """Return for each row what is the same for equal values in these columns and equal labels alone."""
+    rows: Iterable[Any]
     if table.matrix is not None:  # LIBSVM text
         matrix = table.matrix.tocsr(copy=True)
-        matrix.sum_duplicates()
         matrix.eliminate_zeros()
-        ends, places, numbers = (part.tolist() for part in (matrix.indptr, matrix.indices, matrix.data))
-        cells = [
-            list(zip(places[a:b], numbers[a:b], strict=True)) for a, b in zip(ends, ends[1:], strict=False)
-        ]
+        matrix.sort_indices()
+        pairs = list(zip(matrix.indices.tolist(), matrix.data.tolist(), strict=True))
+        rows = (pairs[a:b] for a, b in pairwise(matrix.indptr.tolist()))
     elif columns:
-        cells = list(zip(*(map(as_text, list_values(table.columns[name])) for name in columns), strict=True))
+        rows = zip(*(map(as_text, list_values(table.columns[name])) for name in columns), strict=True)
     else:
         raise TableError(f"{table.name} has no column to know its rows by: a baseline needs one.")
-    names = map(as_text, (table.labels if labels is None else np.asarray(labels, dtype=object)).tolist())
-    return [
-        f"{hash_value(row, BYTES)}-{hash_value(name, LABEL_BYTES)}"
-        for row, name in zip(cells, names, strict=True)
-    ]
+    names = map(as_text, (table.labels if labels is None else labels).tolist())
+    both = zip(rows, names, strict=True)
+    return [f"{hash_value(row, BYTES)}-{hash_value(name, LABEL_BYTES)}" for row, name in both]
 
 
 def as_text(value: object) -> str | None:

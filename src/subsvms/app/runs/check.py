@@ -3,11 +3,12 @@
 *Errors by class.* It fails if the lower end of `NoiseEstimate.error_rate_interval` is above the limit. The
 share of labels that the votes contradict is said beside it and decides nothing: overlap looks the same.
 
-*New rows.* A baseline knows the rows that were accepted. Of the N_c rows that are given label c, let K_c be
-suspicious and m_c be new. If new rows with a label come from where the known ones with that label came from,
-any m_c of the N_c are as likely to be the new ones, however a table is judged: so the number of suspicious
-new rows is a sum over c of independent hypergeometric (N_c, K_c, m_c). If so many or more have a probability
-below `CHANCE`, the table fails; so at most this share of commits fails that add rows like those before.
+*New rows.* A baseline knows the rows that were accepted. Of the N_c rows that are given label c, let the votes
+contradict K_c, and let m_c be new. If new rows with a label come from where the known ones with that label
+came from, any m_c of the N_c are as likely to be the new ones, however a table is judged: so the number of
+contradicted new rows is a sum over c of independent hypergeometric (N_c, K_c, m_c). If so many or more have a
+probability below `CHANCE`, the table fails: at most this share of commits that add rows like those before.
+Of few wrong labels the rule often changes none, so as to do no harm; the votes contradict most of them.
 """
 
 from collections import Counter
@@ -28,14 +29,12 @@ from subsvms.app.runs.summary import Estimated, describe_noise, format_noise, ge
 from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.app.tables.text import TableText
-from subsvms.correction._result import Correction
-from subsvms.exceptions import Note, TableError, format_percent, is_rate_known
+from subsvms.exceptions import Note, Sentence, TableError, format_percent, is_rate_known
 
 FORMAT = 1  # of the JSON: raised when a program could misread it
 PASSED, FAILED, UNKNOWN = "passed", "failed", "unknown"
 EXIT_CODES = {FAILED: 1, UNKNOWN: 2, PASSED: 0}  # the first outcome of a criterion is that of the check
 CHANCE = 0.01  # of commits that add rows like those before, and fail
-DOUBTFUL = 0.5  # quality of a label that is as probably wrong as right
 
 
 class Reviewed(NamedTuple):
@@ -102,15 +101,15 @@ def judge_run(
     if fail_above is not None:
         criteria.append(judge_rate(noise, fail_above))
     if compared is not None and about is not None:
-        doubted, new = find_doubted(correction), compared.new
-        listed = doubted & new
+        new, contradicted = compared.new, correction.contradicted & ~correction.missing
         about |= {
             "known": int((~new).sum()), "new": int(new.sum()), "relabelled": int(compared.relabelled.sum()),
-            "gone": compared.n_gone, "suspicious_known": int((doubted & ~new).sum()),
-            "suspicious_new": int(listed.sum()), "fails_below": CHANCE,
-            "chance": measure_chance(doubted, new, correction.given),
+            "gone": compared.n_gone, "contradicted_known": int((contradicted & ~new).sum()),
+            "contradicted_new": int((contradicted & new).sum()), "fails_below": CHANCE,
+            "chance": measure_chance(contradicted, new, correction.given),
         }  # fmt: skip
         criteria.append(judge_new(noise, about))
+        listed = new & (listed | contradicted if criteria[-1]["outcome"] == FAILED else listed)
     found = {one["outcome"] for one in criteria}
     outcome = next((one for one in EXIT_CODES if one in found), PASSED)
     place = run.table.paths[0] if len(run.table.paths) == 1 else None
@@ -122,7 +121,6 @@ def judge_run(
         "fail_above": fail_above, "error_rate": noise.error_rate,
         "error_rate_interval": noise.error_rate_interval, "contradicted_share": noise.contradicted_share,
         "flagged": run.tally.n_flagged, "baseline": about, "criteria": criteria,
-        # the worst first: of a table with a baseline its new suspicious rows, else the flagged ones
         "suspicious": list_rows(run, listed, compared),
         "notes": [*notes, *correction.notes, *run.table_notes],
         "next": [] if outcome == PASSED else list_steps(run, about),
@@ -131,34 +129,22 @@ def judge_run(
 
 def list_steps(run: Run, about: dict[str, Any] | None) -> list[str]:
     """Return what to do if a table does not pass."""
-    place, label = run.table.paths[0] if len(run.table.paths) == 1 else "FILE", run.options.label
-    steps = [f"To look at the labels, and to correct them: {write_command('correct', place, label=label)}"]
-    if about is not None:
-        accept = write_command("check", place, label=label, baseline=about["file"], accept=True)
-        steps.append(f"If they are right, or corrected: {accept}")
-    return steps
+    place = run.table.paths[0] if len(run.table.paths) == 1 else "FILE"
+    steps = [f"To look at the labels: {write_command('correct', place, label=run.options.label)}"]
+    accept = Sentence("Once they are corrected, or if they are right: the same command with {accept}.")
+    return [*steps, *[accept] * (about is not None)]
 
 
-def find_doubted(correction: Correction) -> np.ndarray:
-    """Return the suspicious rows: flagged, or with a label that is more probably wrong than right.
-
-    Of few wrong labels the rule often changes none, as it should do no harm; whoever is asked to look at new
-    rows is better served by their quality. (Of 40 wrong labels among 2,000, flags alone found too few on
-    half of the tables.)
-    """
-    return ~correction.missing & (correction.flagged | (correction.label_quality < DOUBTFUL))
-
-
-def measure_chance(doubted: np.ndarray, new: np.ndarray, given: np.ndarray) -> float:
-    """Return the probability of so many suspicious new rows or more, if any rows of a label may be new."""
+def measure_chance(contradicted: np.ndarray, new: np.ndarray, given: np.ndarray) -> float:
+    """Return the probability of so many contradicted new rows or more, if any rows of a label may be new."""
     from scipy.stats import hypergeom
 
-    n_found, weights = int((doubted & new).sum()), np.ones(1)
+    n_found, weights = int((contradicted & new).sum()), np.ones(1)
     for label in np.unique(given[given >= 0]):
         own = given == label
-        total, n_doubted, n_new = (int((own & rows).sum()) for rows in (own, doubted, new))
-        counts = np.arange(min(n_doubted, n_new) + 1)
-        weights = np.convolve(weights, hypergeom.pmf(counts, total, n_doubted, n_new))
+        total, n_wrong, n_new = (int((own & rows).sum()) for rows in (own, contradicted, new))
+        counts = np.arange(min(n_wrong, n_new) + 1)
+        weights = np.convolve(weights, hypergeom.pmf(counts, total, n_wrong, n_new))
     return float(min(1.0, weights[n_found:].sum())) if n_found else 1.0
 
 
@@ -176,11 +162,11 @@ def judge_rate(noise: Estimated, limit: float) -> dict[str, str]:
 
 
 def judge_new(noise: Estimated, about: dict[str, Any]) -> dict[str, str]:
-    """Say whether more of the new rows are suspicious than chance explains."""
+    """Say whether the votes contradict more of the new rows than chance explains."""
     words = (
-        f"suspicious are {about['suspicious_new']:,} of {about['new']:,} new rows, and "
-        f"{about['suspicious_known']:,} of {about['known']:,} that {about['file']} knows. If new rows are like "
-        f"known ones with the same label, so many or more are with probability "
+        f"the votes contradict {about['contradicted_new']:,} of {about['new']:,} new rows, and "
+        f"{about['contradicted_known']:,} of {about['known']:,} that {about['file']} knows. If new rows are "
+        "like known ones with the same label, so many or more are with probability "
         f"{format_percent(about['chance'])}; it fails below {format_percent(CHANCE)}"
     )
     outcome = FAILED if about["chance"] < CHANCE else PASSED
