@@ -5,8 +5,8 @@
 
 The tables are those of `benchmarks.ordinary` with clean labels, at most 2,040 rows of each. `clean`: a
 twentieth of the rows is new, drawn at random a hundred times; and once the rows nearest to one of them, which
-are not like the others. `added`: one row in 51, 40 of 2,040, is new and has a wrong label. `tenth`: a tenth of
-all labels is wrong. A check fails for new rows below a probability of 0.01, and for errors by class if the
+are not like the others. `added`: one row in 51, 40 of 2,040, is new and has a wrong label. `tenth`: a tenth
+of all labels is wrong. A check fails for new rows below a probability of 0.01, and for errors by class if the
 lower end of their interval is above a limit. One line per run is appended to benchmarks/results/check.csv.
 """
 
@@ -101,11 +101,11 @@ def write_report(path):
     }
     seeds = ", ".join(map(str, sorted(lines["seed"].unique())))
     text = [
-        f"# Checks in a pipeline\n\n`python -m benchmarks.check`, seeds {seeds}; {len(lines):,} runs. *fails*: new "
-        "rows that are like the others, the mean over a hundred draws; *region fails*: new rows that are not; "
-        "*above 2%*: the lower end of errors by class is; *unknown*: the columns do not explain the labels, or the "
-        "interval is wider than ten percentage points. *by flags alone*: if only labels counted that the rule "
-        "would change."
+        "# Checks in a pipeline\n\n`python -m benchmarks.check`, "
+        f"seeds {seeds}; {len(lines):,} runs. *fails*: new rows that are like the others, the mean over a "
+        "hundred draws; *region fails*: new rows that are not; *above 2%*: the lower end of errors by class "
+        "is; *unknown*: the columns do not explain the labels, or the interval is wider than ten percentage "
+        "points; *by flags alone*: if only labels counted that the rule would change."
     ]
     for title, (part, columns) in parts.items():
         groups = part.groupby("group")[columns].mean()

@@ -267,8 +267,8 @@ class CheckOptions(Checked):
         low=0, high=1,
     )  # fmt: skip
     baseline: Path | None = option(
-        None, "File that knows the rows that were accepted: fail if the votes contradict more of the new ones "
-        "than chance explains.",
+        None, "File that knows the rows that were accepted: fail if the votes contradict more of the new "
+        "ones than chance explains.",
     )  # fmt: skip
     accept: bool = option(False, "Write {baseline}, which then knows the rows as they are now.")
     decisions: Path | None = option(

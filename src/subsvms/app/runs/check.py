@@ -3,11 +3,11 @@
 *Errors by class.* It fails if the lower end of `NoiseEstimate.error_rate_interval` is above the limit. The
 share of labels that the votes contradict is said beside it and decides nothing: overlap looks the same.
 
-*New rows.* A baseline knows the rows that were accepted. Of the N_c rows that are given label c, let the votes
-contradict K_c, and let m_c be new. If new rows with a label come from where the known ones with that label
-came from, any m_c of the N_c are as likely to be the new ones, however a table is judged: so the number of
-contradicted new rows is a sum over c of independent hypergeometric (N_c, K_c, m_c). If so many or more have a
-probability below `CHANCE`, the table fails: at most this share of commits that add rows like those before.
+*New rows.* A baseline knows the rows that were accepted. Of the N_c rows that are given label c, let the
+votes contradict K_c, and let m_c be new. If new rows with a label come from where the known ones with that
+label came from, any m_c of the N_c are as likely to be the new ones, however a table is judged: so the number
+of contradicted new rows is a sum over c of independent hypergeometric (N_c, K_c, m_c). If so many or more
+have a probability below `CHANCE`, it fails; so do at most this share of commits with rows like those before.
 Of few wrong labels the rule often changes none, so as to do no harm; the votes contradict most of them.
 """
 
