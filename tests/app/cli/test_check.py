@@ -91,9 +91,9 @@ def test_clean_commits_pass_forty_wrong_labels_fail_with_their_rows_and_an_accep
     assert all(row["line"] == row["row"] + 1 for row in found["suspicious"])
     assert found["baseline"]["new"] == 140 and found["baseline"]["known"] == 2000
     assert git("status", "--porcelain") == ""  # nothing is written
-    check("--accept")
+    assert "labels.lock now knows 2,140 rows: commit it." in check("--accept")
     commit("Accept them")
-    assert "New rows passed: the votes contradict 0 of 0 new rows" in check()
+    assert "New rows passed: there are none, as labels.lock knows all 2,140." in check()
 
 
 def test_labels_that_are_changed_in_place_are_new_and_corrected_ones_pass(repository, made):

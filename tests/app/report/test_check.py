@@ -71,9 +71,16 @@ def test_json_is_what_was_found():
     assert json.loads(RENDER["json"](make_found())) == FOUND
 
 
+ALLOWED = {  # what the schema of Jenkins' plugin knows, as far as it is used here
+    "testsuites": "name tests failures errors", "testsuite": "name tests failures errors skipped time",
+    "testcase": "classname name time", "failure": "message type", "error": "message type", "system-out": "",
+}  # fmt: skip
+
+
 def test_junit_has_a_test_for_each_criterion_with_what_servers_count():
     criteria = [*FOUND["criteria"], {"name": "more", "outcome": "unknown", "words": "who knows"}]
     root = ElementTree.fromstring(RENDER["junit"](make_found(criteria=criteria)))
+    assert all(list(one.attrib) == ALLOWED[one.tag].split() for one in root.iter())
     (suite,) = root
     assert (root.tag, suite.tag) == ("testsuites", "testsuite")
     for element in (root, suite):

@@ -76,7 +76,9 @@ def check_table(
             notes.append(Note("columns", words, file=str(baseline), added=name_some(added)))
     run = run_in_memory(table, options, features=features, n_jobs=n_jobs, device=device)
     about = None if known is None else {"file": str(baseline), "rows": known.rows.total()}
-    return judge_run(run, fail_above, notes, about, compared)
+    found = judge_run(run, fail_above, notes, about, compared)
+    written = [f"{baseline} now knows {known.rows.total():,} rows: commit it."] if known and accept else []
+    return found | {"next": [*written, *found["next"]]}
 
 
 def accept_rows(table: LabelledTable, options: Options, path: Path, reviewed: Reviewed | None) -> Baseline:
@@ -122,8 +124,7 @@ def judge_run(
         "error_rate_interval": noise.error_rate_interval, "contradicted_share": noise.contradicted_share,
         "flagged": run.tally.n_flagged, "baseline": about, "criteria": criteria,
         "suspicious": list_rows(run, listed, compared),
-        "notes": [*notes, *correction.notes, *run.table_notes],
-        "next": [] if outcome == PASSED else list_steps(run, about),
+        "notes": [*notes, *run.table_notes], "next": [] if outcome == PASSED else list_steps(run, about),
     }  # fmt: skip
 
 
@@ -163,13 +164,15 @@ def judge_rate(noise: Estimated, limit: float) -> dict[str, str]:
 
 def judge_new(noise: Estimated, about: dict[str, Any]) -> dict[str, str]:
     """Say whether the votes contradict more of the new rows than chance explains."""
+    chance = about["chance"]
     words = (
         f"the votes contradict {about['contradicted_new']:,} of {about['new']:,} new rows, and "
         f"{about['contradicted_known']:,} of {about['known']:,} that {about['file']} knows. If new rows are "
         "like known ones with the same label, so many or more are with probability "
-        f"{format_percent(about['chance'])}; it fails below {format_percent(CHANCE)}"
+        f"{format_percent(chance)}; it fails below {format_percent(CHANCE)}"
     )
-    outcome = FAILED if about["chance"] < CHANCE else PASSED
+    words = words if about["new"] else f"there are none, as {about['file']} knows all {about['known']:,}"
+    outcome = FAILED if chance < CHANCE else PASSED
     return {"name": "new rows", "outcome": outcome if noise.explained else UNKNOWN, "words": words}
 
 
