@@ -64,27 +64,24 @@ class Baseline:
             words = "{path!r} has format {found}, but this version of subsvms reads format {own}: " + AGAIN
             raise TableError(words, path=str(path), found=show(version), own=FORMAT)
         if wrong is not None:
-            words = (
-                "{path!r} is no baseline, or line {wrong} is damaged, as by a merge: restore it, or " + AGAIN
-            )
-            raise TableError(words, path=str(path), wrong=wrong)
+            words = "{path!r} is no baseline, or damaged in line {wrong}, as by a merge: restore it, or "
+            raise TableError(words + AGAIN, path=str(path), wrong=wrong)
         if known != label:
-            words = (
-                "{path!r} is about the label {known}, not {label_name}: name another file{baseline:aside}."
-            )
-            raise TableError(words, path=str(path), known=show(known), label_name=show(label))
+            words = "{path!r} is about the label {known}, not {own}: name another file{baseline:aside}."
+            raise TableError(words, path=str(path), known=show(known), own=show(label))
         return cls(known, columns, Counter(lines))
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all, in place of an earlier baseline alone."""
         if path.exists() and not path.read_bytes().startswith(START.encode()):
-            words = "{path!r} is no baseline, and is not replaced: name another file{baseline:aside}."
+            words = (
+                "{path!r} is no baseline, and is not replaced: remove it, or name another{baseline:aside}."
+            )
             raise TableError(words, path=str(path))
         about = json.dumps({"subsvms baseline": FORMAT, "label": self.label, "columns": list(self.columns)})
+        lines = (about, *sorted(self.rows.elements()))
         with explaining(path):
-            write_whole(
-                path, "".join(f"{line}\n" for line in (about, *sorted(self.rows.elements()))).encode()
-            )
+            write_whole(path, "".join(f"{line}\n" for line in lines).encode())
 
     def compare(self, table: LabelledTable, path: Path) -> Compared:
         """Return which rows of a table are new to this baseline, read from `path`."""
