@@ -44,9 +44,9 @@ def test_the_readme_fits_on_a_page_and_has_two_set_up_commands():
 
 
 def test_no_code_on_a_page_is_left_out():
-    """What doctest does not run is run by the tests of experiments, or needs an engine (see test_scale)."""
+    """What doctest does not run is run by tests of experiments and of the check, or needs an engine."""
     plain = {page.stem for page in PAGES if re.search(r"```python\n(?!>>> )", page.read_text())}
-    assert plain == {"adding_a_method", "scale"}
+    assert plain == {"adding_a_method", "check", "scale"}
 
 
 @pytest.mark.parametrize("module", NAMES)

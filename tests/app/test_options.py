@@ -47,7 +47,7 @@ def test_nearly_a_known_value_is_asked_back():
 @pytest.mark.parametrize("name, cls", [
     ("correct", Options), ("correct", Work), ("predict", options.PredictOptions),
     ("corrupt", options.AttackOptions), ("review", options.PageOptions), ("apply", options.ApplyOptions),
-    ("export", options.ExportOptions), ("audit", options.AuditOptions),
+    ("export", options.ExportOptions), ("audit", options.AuditOptions), ("check", options.CheckOptions),
 ])  # fmt: skip
 def test_each_declaration_is_a_parameter_of_the_command(name, cls):
     command = typer.main.get_command(app).commands[name]

@@ -44,6 +44,7 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what it wr
     ("certificates_attacks", "attacks svms --only 'breast cancer' --results {}", "certificates_svms.csv",
      "N_ATTACKS, N_TIGHT, N_VOTED = 100, 5, 2"),
     ("certificates_cost", "--only 'breast cancer' --runs 1 --results {}", "certificates_cost.csv", ""),
+    ("check", "--seeds 0 --only wine --results {} --workers 1", "check.md", "N_DRAWS = 5"),
     ("frames", "--rows 300 --runs 1", "frames.json", ""),
     ("gpu", "--rows 3000 --compare 500 --pool 300 --svms 20 --subset 30 --device cpu", "gpu.md",
      "BLOCK = 2000"),

@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar, get_args
 from subsvms._numbers import check_count, check_range, check_seed
 from subsvms.app.quoting import suggest
 from subsvms.app.tables.formats import FORMATS
-from subsvms.exceptions import NOTHING, Sentence, Setting, TableError, tell
+from subsvms.exceptions import NOTHING, InputError, Sentence, Setting, TableError, tell
 
 # Groups of options in --help, after those that most people need.
 LABELS, COLUMNS, RULE, SVMS, READING, LARGE, RECORDS = (
@@ -258,6 +258,39 @@ class PredictOptions(WriteOptions):
     features: str | None = option(None, "Embeddings of these rows, if the model learned from embeddings.")
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(Checked):
+    """What `subsvms check` asks, and how it answers."""
+
+    fail_above: float | None = option(
+        None, "Fail if the lower end of the interval of errors by class is above this share of the labels.",
+        low=0, high=1,
+    )  # fmt: skip
+    baseline: Path | None = option(
+        None, "File that knows the rows that were accepted: fail if the votes contradict more of the new "
+        "ones than chance explains.",
+    )  # fmt: skip
+    accept: bool = option(False, "Write {baseline}, which then knows the rows as they are now.")
+    decisions: Path | None = option(
+        None, "With {accept}: accept only rows that people decided in this folder of a run, besides those "
+        "that {baseline} knows.",
+    )  # fmt: skip
+    output_format: str = option(
+        "text", "How to say what was found: text, json, junit or github.", flag="--format",
+        choices=("text", "json", "junit", "github"),
+    )  # fmt: skip
+    output: Path | None = option(None, "Write that to this file, which is replaced, and print the text.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.fail_above is None and self.baseline is None:
+            raise InputError(Sentence("There is nothing to check: give {fail_above}, {baseline}, or both."))
+        if self.accept and self.baseline is None:
+            raise InputError(Sentence("{accept} writes a baseline: say where with {baseline}."))
+        if self.decisions is not None and not self.accept:
+            raise InputError(Sentence("{decisions} says which rows to accept: give {accept}, too."))
+
+
 @dataclass(frozen=True)
 class AttackOptions(WriteOptions):
     """How `subsvms corrupt` attacks, and what it writes."""
@@ -430,7 +463,13 @@ def describe_type(one: Field) -> str:
 
 # On the command line
 
-DECLARING = (Options, Work, AttackOptions, AuditOptions)  # classes of options that have names of their own
+DECLARING = (
+    Options,
+    Work,
+    CheckOptions,
+    AttackOptions,
+    AuditOptions,
+)  # classes of options that have names of their own
 UNNAMED = ("estimator", "gamma", "C", "n_witnesses")  # parameters that the command line does not have
 FLAGS = {  # what parameters are called there, if it is not their name with dashes
     **{name: name for name in UNNAMED},

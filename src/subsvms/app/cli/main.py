@@ -13,6 +13,7 @@ from subsvms.app.options import (
     FILE_OPTIONS,
     LABEL_OPTIONS,
     AttackOptions,
+    CheckOptions,
     Options,
     PredictOptions,
     Work,
@@ -25,7 +26,11 @@ from subsvms.app.quoting import name_some
 from subsvms.exceptions import InputError, Sentence, Setting
 
 SETTINGS = ("features", "decisions")  # what a run depends on besides its options
-SPEED = ("n_jobs", "device")  # how `correct` and `predict` work
+SPEED = ("n_jobs", "device")  # how `correct`, `predict` and `check` work
+CHECKED = (  # how a table is read and judged that is checked; --format is that of the answer
+    *"id_column exclude only keep n_estimators subsample_size kernel random_state".split(),
+    *(name for name in (*LABEL_OPTIONS, *FILE_OPTIONS) if name != "format"),
+)
 NO_EFFECT = Sentence(
     "{early_exit} has no effect, since all SVMs vote on every row; the next release refuses it."
 )
@@ -188,6 +193,45 @@ def predict(
     reading = {name: given.pop(name) for name in FILE_OPTIONS}
     done = predict_file(model, file, **given, reading=reading, n_jobs=work.n_jobs or -1, device=work.device)
     print_text(str(done))
+
+
+@app.command(
+    epilog="Example: subsvms check loans.csv --label default --fail-above 0.05 --baseline labels.lock"
+)
+@takes(*list_options(CheckOptions), *list_options(Options, *CHECKED), *list_options(Work, "features", *SPEED))
+def check(
+    file: File, label: Annotated[str, typer.Option(help="Name of the label column.")], **given: Any
+) -> None:
+    """Say whether the labels of a table pass, for pipelines: exit code 0, or 1 if they fail.
+
+    Exit code 2 means that it cannot be said. Only what --accept and --output name is written.
+    """
+    asked = CheckOptions(**{one.name: given.pop(one.name) for one in list_options(CheckOptions)})
+    work = Work(**{name: given.pop(name) for name in ("features", *SPEED)})
+    check_there(file)
+
+    from subsvms.app.report.check import RENDER
+    from subsvms.app.runs.check import Reviewed, check_table
+    from subsvms.app.tables.files import check_target, write_content
+
+    reviewed, target, inputs = None, None, [Path(file), *([asked.baseline] if asked.baseline else [])]
+    if asked.decisions is not None:
+        from subsvms.app.desk.apply import read_verified
+
+        reviewed = Reviewed(asked.decisions, dict(read_verified(asked.decisions, label)[0]))
+    if asked.output is not None:  # before the work
+        target = check_target(asked.output, inputs, force=True)
+    found = tell_flags(check_table(
+        file, Options(label, **given, action="review"), fail_above=asked.fail_above, baseline=asked.baseline,
+        accept=asked.accept, reviewed=reviewed, features=work.features, n_jobs=work.n_jobs or -1,
+        device=work.device,
+    ))  # fmt: skip
+    said = RENDER[asked.output_format](found)
+    if target is not None:
+        write_content(target, f"{said}\n".encode())
+        said = RENDER["text"](found)
+    print_text(said)
+    raise typer.Exit(found["exit_code"])
 
 
 @app.command(
