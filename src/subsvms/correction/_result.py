@@ -90,7 +90,7 @@ class Correction(Verdicts):
 
     classes: np.ndarray
     noise: NoiseEstimate
-    withstands: Any  # callers that work with SVMs only need not ask whether it is None
+    withstands: Any
     level: float
     witnesses: Witnesses | None = None
     audit: Any = None
@@ -124,6 +124,7 @@ class Correction(Verdicts):
             explained=self.noise.explained,
             precision=None if unknown else float(self.confidence[flagged].mean()),
             n_standing=0 if self.audit is None else int(self.changed[self.audit.claim.standing].sum()),
+            judge=self.judge,
         )  # fmt: skip
 
     @property
