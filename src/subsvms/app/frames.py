@@ -164,7 +164,9 @@ def correct_table(asked: FrameOptions) -> Correction:
     )  # fmt: skip
     origin = FrameRun(run, asked.features)
     style = find_style(asked.frame)
-    if len(run.correction) != len(asked.frame):  # one line an answer: the index is not of the rows
+    if style.index is not None and len(run.correction) != len(
+        style.index
+    ):  # one line an answer: the index is not of the rows
         style = replace(style, index=None)
     correction = replace(run.correction, style=style, origin=origin)
     for note in correction._cautions:
@@ -223,7 +225,7 @@ class FrameRun:
         found = find_run_carriers(self.run, correction, self.run.features.X, rows)
         if found is None:
             raise InputError(
-                f"Carriers are looked for in tables with features, of up to {MOST_LABELS:,} labels: use "
+                f"Carriers are looked for in tables of up to {MOST_LABELS:,} labels that have features: use "
                 "certify of subsvms.certificates for a few rows of a larger one."
             )
         return found

@@ -109,7 +109,7 @@ class Correction(Verdicts):
             sure = np.where(self.decided, 1.0, self.confidence)  # people are taken to be right
             right = f", about {sure[self.changed].sum():.0f} rightly"
         noise = self.noise
-        rates = format_rates(noise.error_rate, noise.error_rate_interval, noise.contradicted)
+        rates = format_rates(noise.error_rate, noise.error_rate_interval, noise.contradicted, self.judge)
         counted = f"{found.n_flagged} of {found.n_labels} labels flagged, {found.n_changed} changed{right}"
         before = "" if self.audit is None else " before the answers"
         return f"Correction({counted}, {rates}{before})"

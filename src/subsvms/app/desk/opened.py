@@ -94,7 +94,7 @@ class Desk:
     @property
     def shown_columns(self) -> list[str]:
         """Names of the values of a row."""
-        return self.columns or ["features"]
+        return self.columns or self.source.empty.column_names  # LIBSVM text has one, a label alone none
 
     def read_label(self, name: Any) -> Any:
         """Return the label of the table that the name of a class means."""

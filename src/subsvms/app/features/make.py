@@ -52,6 +52,7 @@ USES = {
     Calendar: ("Dates", "the time as a number, and the parts of the calendar"),
     "sparse": ("Numbers", "divided by the largest absolute value of the column, so that zeros stay zeros"),
     "array": ("Ready-made features", "centred, and all divided by the same number"),
+    "judge": ("Probabilities", "of the judge: rows are alike if they got about the same"),
 }
 LEFT_OUT = {
     "constant": "only one value, or none",
@@ -321,6 +322,7 @@ def describe_columns(
                 left_out[recipe.name] = "even"
     else:
         kind = "array" if isinstance(features.transformer, ArrayScaler) else "sparse"
+        kind = "judge" if features.stand_in else kind
         used[USES[kind]] = [[name, count] for name, count in counts.items()]
     order = sorted(used, key=list(USES.values()).index)
     found: list[dict[str, Any]] = [{"use": use, "how": how, "columns": used[use, how]} for use, how in order]

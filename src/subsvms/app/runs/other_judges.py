@@ -37,7 +37,7 @@ from subsvms.ensemble import SubSVMClassifier
 from subsvms.exceptions import Sentence, Setting, TableError
 
 TWO = "{estimator} and {pred_probs} are both judges: give one of them."
-SET = "{name} is about SVMs that options describe, but {judge} judges: leave it out."
+SET = "{name} is about SVMs, and {judge} judges in their place: leave one of them out."
 NO_FILE = (
     "There is no file {path!r} with probabilities{hint} ({pred_probs} takes a file, or the names of columns "
     "of the table, one for each class)."
