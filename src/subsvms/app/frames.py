@@ -164,9 +164,7 @@ def correct_table(asked: FrameOptions) -> Correction:
     )  # fmt: skip
     origin = FrameRun(run, asked.features)
     style = find_style(asked.frame)
-    if style.index is not None and len(run.correction) != len(
-        style.index
-    ):  # one line an answer: the index is not of the rows
+    if style.index is not None and len(run.correction) != len(style.index):  # one line an answer
         style = replace(style, index=None)
     correction = replace(run.correction, style=style, origin=origin)
     for note in correction._cautions:

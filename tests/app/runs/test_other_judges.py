@@ -1,4 +1,4 @@
-"""Whoever judges: a report, a review, an audit, a table, an export, certificates, and parts where it can be."""
+"""Whoever judges: a report, a review, an audit, a table, an export, certificates, and parts where possible."""
 
 import json
 import urllib.request

@@ -200,8 +200,8 @@ def describe_table(run: Run) -> About:
     return About(
         title=cut(name_table(run)), label=options.label, version=get_version("subsvms"),
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), features=int(features.X.shape[1]),
-        columns_used=0 if features.stand_in else len(set(features.sources)), rule=options.rule, action=options.action,
-        judge=run.correction.judge,
+        columns_used=0 if features.stand_in else len(set(features.sources)), rule=options.rule,
+        action=options.action, judge=run.correction.judge,
         columns=describe_columns(features, options.by, options.id_column, options.pred_probs),
         sample=None if options.pool_size is None else len(run.correction),
     )  # fmt: skip
