@@ -1,4 +1,4 @@
-"""Whoever judges: a report, a review, an audit, a table, an export, certificates, and parts where possible."""
+"""Whoever judges: report, review, audit, table, export, certificates, and parts where that is possible."""
 
 import json
 import urllib.request
@@ -229,3 +229,12 @@ def test_people_and_a_model_judge_together():
         found = correct_table(frame, annotators=list(people), pred_probs=P)
         assert found.judge == "the model" and np.mean(found.labels == CLEAN) > 0.9
         assert "the model alone gives" in " ".join(found.reason)
+    found = correct_table(frame, annotators=list(people), estimator=GaussianNB())
+    assert found.judge == "GaussianNB" and np.mean(found.labels == CLEAN) > 0.9
+    lines = frame.assign(row=np.arange(len(frame))).melt(
+        ["row", "size", "weight", "place"], list(people), "who", "kind"
+    )
+    by_lines = {"label": "kind", "annotator_column": "who", "id_column": "row"}
+    with pytest.raises(InputError, match="A pipeline takes the frame as it is, which has one line an answer"):
+        correct_table(lines, **by_lines, estimator=PIPELINE)
+    assert np.mean(correct_table(lines, **by_lines, pred_probs=P).labels == CLEAN) > 0.9

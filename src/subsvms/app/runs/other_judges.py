@@ -42,6 +42,10 @@ NO_FILE = (
     "There is no file {path!r} with probabilities{hint} ({pred_probs} takes a file, or the names of columns "
     "of the table, one for each class)."
 )
+ONE_LINE = (
+    "A pipeline takes the frame as it is, which has one line an answer ({annotator_column}): give a "
+    "classifier that takes features."
+)
 LEFT_OUT = ("asked", "answers", "leak")  # why a column is no feature, so that a pipeline does not see it
 
 
@@ -122,8 +126,9 @@ class Judge:
         if p is None:
             own = {"random_state": seed} | ({} if n_jobs is None else {"n_jobs": n_jobs})
             estimators = prepare_estimators(self.estimator, **own)
-            frame = self.frame if self.frame is None else take_columns(self.frame, made, options)
-            tables = [frame if isinstance(one, Pipeline) else sample.X for one in estimators]
+            piped = [isinstance(one, Pipeline) for one in estimators]
+            frame = take_columns(self.frame, made, options, len(sample.rows)) if any(piped) else None
+            tables = [frame if takes_frame else sample.X for takes_frame in piped]
             look, name = ClassifierLook(estimators, tables, classes, seed), self.estimator
             look.features, p = sample.X, look.predict(sample.given)
         elif not made.stand_in:
@@ -170,7 +175,7 @@ def read_columns(columns: Any, names: Sequence[str], *, decimal_comma: bool) -> 
     return found
 
 
-def take_columns(frame: Any, made: Features, options: Options) -> Any:
+def take_columns(frame: Any, made: Features, options: Options, n_rows: int) -> Any:
     """Return the user's frame without the label and columns that are left out; other tables as pandas."""
     from narwhals.dependencies import is_polars_lazyframe
 
@@ -178,5 +183,7 @@ def take_columns(frame: Any, made: Features, options: Options) -> Any:
         frame = as_arrow(frame).to_pandas()
     elif is_polars_lazyframe(frame):
         frame = frame.collect()
+    if len(frame) != n_rows:
+        raise TableError(Sentence(ONE_LINE))
     dropped = {options.label, *options.left_out, *(n for n, why in made.left_out.items() if why in LEFT_OUT)}
     return frame[[name for name in frame.columns if str(name) not in dropped]]
