@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from subsvms import SubSVMClassifier, correct_table
+from subsvms.audit import SimulatedAnnotator, confirm, run_audit
 from subsvms.exceptions import InputError
 from subsvms.scale import correct_batch, fit_batches
 
@@ -101,6 +102,13 @@ def test_audit_is_asked_and_answered_and_its_table_written(judged, tmp_path):
     final = pd.read_parquet(place / "final.parquet")
     rows = questions["row"].astype(int) - 1
     assert (final["label"][rows].to_numpy() == CLEAN[rows]).mean() > 0.5
+
+
+def test_a_confirmation_is_reported(judged, tmp_path):
+    _, correction, _ = judged
+    asked = run_audit(confirm(correction), SimulatedAnnotator(CLEAN))
+    page = asked.apply(correction).report(tmp_path / "page.html").read_text()
+    assert '<h2 id="audit-head">Confirmation</h2>' in page
 
 
 @pytest.mark.parametrize("format", ["jsonl", "label-studio", "argilla", "spotlight"])
