@@ -1,6 +1,7 @@
 """Whoever judges: report, review, audit, table, export, certificates, and parts where that is possible."""
 
 import json
+import pickle
 import urllib.request
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from subsvms import SubSVMClassifier, correct_table
 from subsvms.audit import SimulatedAnnotator, confirm, run_audit
@@ -39,7 +40,9 @@ def make_frame(n=300):
 FRAME, P, CLEAN = make_frame()
 NAMED = FRAME.assign(p_dog=P[:, 1], p_cat=P[:, 0])
 PIPELINE = make_pipeline(
-    make_column_transformer((OneHotEncoder(), ["place"]), remainder="passthrough"), LogisticRegression()
+    make_column_transformer((OneHotEncoder(), ["place"]), remainder="passthrough"),
+    FunctionTransformer(lambda X: X),  # which cannot be pickled
+    LogisticRegression(),
 )
 SVMS = SubSVMClassifier(n_estimators=100, subsample_size=20)
 JUDGES = {
@@ -71,7 +74,7 @@ def test_wrong_labels_are_found(judged):
 
 def test_report_and_notebook_speak_of_svms_only_if_they_voted(judged, tmp_path):
     name, correction, place = judged
-    page = correction.report(tmp_path / "report.html").read_text()
+    page = pickle.loads(pickle.dumps(correction)).report(tmp_path / "report.html").read_text()
     for said in (page, (place / "report.html").read_text()):
         assert ("How the SVMs voted" in said) == (name not in OTHER)
         assert ("What the judge says" in said) == (name in OTHER)

@@ -78,7 +78,12 @@ class Judge:
     @property
     def name(self) -> str | None:
         """What to call the classifiers that a program gave."""
-        return None if self.estimator is None else name_judge(self.estimator)
+        one = self.estimator
+        return one if one is None or isinstance(one, str) else name_judge(one)
+
+    def forget(self) -> "Judge":
+        """Return what a result keeps: of classifiers only the name, and not the user's frame."""
+        return replace(self, estimator=self.name, frame=None)
 
     def has_probabilities(self, options: Options) -> bool:
         """Return whether probabilities judge that are given."""

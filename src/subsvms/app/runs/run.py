@@ -131,7 +131,7 @@ def run_in_memory(
     return Run(
         options, table, survey.features, path, digest, survey.learned.model, correction,
         Tally.of(correction, read_groups(survey.groupings, table.columns)), clock.laps,
-        look_for_origins(survey, correction), survey.groupings, judge,
+        look_for_origins(survey, correction), survey.groupings, judge.forget(),
     )  # fmt: skip
 
 
