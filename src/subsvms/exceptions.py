@@ -318,10 +318,10 @@ def format_rate(rate: float, low: float, high: float) -> str:
     return f"{format_percent(rate) if is_rate_known(low, high) else UNKNOWN} ({format_interval(low, high)})"
 
 
-def format_rates(rate: float, interval: Any, contradicted: float | None) -> str:
+def format_rates(rate: float, interval: Any, contradicted: float | None, judge: str | None = None) -> str:
     """Return both numbers about the errors of a table in a few words: one alone would promise too much."""
     others = UNKNOWN if contradicted is None else format_percent(contradicted)
-    return f"errors by class {format_rate(rate, *interval)}, contradicted by votes {others}"
+    return f"errors by class {format_rate(rate, *interval)}, contradicted by {judge or 'votes'} {others}"
 
 
 def format_others(contradicted: float | None, judge: str | None = None) -> str:

@@ -21,7 +21,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from subsvms import LabelCorrector, SubSVMClassifier, adversaries, correct_labels
-from subsvms.correction._other_judges import ClassifierLook, ask_trees, make_votes, predict_rows
+from subsvms.correction._other_judges import (
+    ClassifierLook,
+    ask_trees,
+    check_probabilities,
+    find_columns_of,
+    make_votes,
+    predict_rows,
+)
 from subsvms.correction._overlap import CloserLook, Sides, compare_sides
 from subsvms.displays import CertifiedCurveDisplay
 from subsvms.exceptions import InputError, LabelNoiseWarning
@@ -168,7 +175,7 @@ def test_changes_are_checked_by_the_judge_itself(seed):
         (shifted, LogisticRegression(), True),
         (split, RandomForestClassifier(50, random_state=seed), True),
     ):
-        look = ClassifierLook([judge], table, np.array(["a", "b", "c"]), seed)
+        look = ClassifierLook([judge], [table], np.array(["a", "b", "c"]), seed)
         assert (compare_sides(look, Sides(one, other, 0.5)) < 1e-3) == expected
 
 
@@ -271,16 +278,28 @@ def test_a_judge_without_probabilities_or_enough_rows_is_refused(cancer):
 @pytest.mark.parametrize("p, message", [
     ([0.5] * 4, r"so of shape \(4, 2\); got \(4,\)"),
     ([[0.2, 0.3, 0.5]] * 4, r"so of shape \(4, 2\); got \(4, 3\): leave out columns"),
-    ([[0.5, 0.5]] * 3 + [[0.5, np.nan]], "row 3 holds .*from 0 to 1"),
-    ([[0.5, 0.5]] * 3 + [[1.5, -0.5]], "row 3 holds .*from 0 to 1"),
-    ([[0.5, 0.5]] * 3 + [[0.5, 0.4]], "row 3 sums to 0.9: divide each row by its sum"),
+    ([[0.5, 0.5]] * 3 + [[0.5, np.nan]], "row 3, .* holds .*from 0 to 1"),
+    ([[0.5, 0.5]] * 3 + [[1.5, -0.5]], "row 3, .* holds .*from 0 to 1"),
+    ([[0.5, 0.5]] * 3 + [[0.5, 0.4]], "row 3, .* sums to 0.9: divide each row by its sum"),
     ([["a", "b"]] * 4, "not numbers"),
     (sparse.csr_array(np.full((4, 2), 0.5)), "sparse matrix: use X.toarray"),
-    (pd.DataFrame({"dog": [0.5] * 4, "cat": [0.5] * 4}), "in the order dog, cat: reorder them"),
+    (pd.DataFrame({"a": [0.5] * 4, "b": [0.5] * 4}), "its columns are a and b: name them by the classes"),
 ])  # fmt: skip
 def test_probabilities_are_checked_on_entry(p, message):
     with pytest.raises(InputError, match=f"order 'cat', 'dog', .*{message}"):
         correct(p, ["cat", "dog", "cat", "dog"], "probabilities")
+
+
+def test_columns_with_names_are_taken_by_them_in_any_order():
+    classes, p = np.array(["cat", "dog"]), np.array([[0.9, 0.1], [0.2, 0.8]])
+    for found in (
+        pd.DataFrame(p[:, ::-1], columns=["dog", "cat"]), {"dog": p[:, 1], "cat": p[:, 0].tolist()},
+        pd.DataFrame({"row": [0, 1], "p(dog)": p[:, 1], "p(cat)": p[:, 0]}), pd.DataFrame(p), p.tolist(),
+    ):  # fmt: skip
+        assert_array_equal(check_probabilities(found, classes, 2), p)
+    assert find_columns_of(["a", "aa"], ["p_aa", "p_a"]) == ["p_a", "p_aa"]
+    assert find_columns_of([0, 1], ["p0", "p1", "q0", "q1"]) is None  # either could be meant
+    assert find_columns_of([0, 1], ["p0", "p1", "0", "1"]) == ["0", "1"]
 
 
 def test_given_probabilities_judge_and_features_check_what_changes():

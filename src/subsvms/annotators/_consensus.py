@@ -133,7 +133,8 @@ class Consensus:
         answers, wrong = self.answers, self.expected_wrong
         n_differ = int(np.sum(self._known & (self._numbers != self._majority) & (self._majority >= 0)))
         held = "nothing was held out to check this" if self.calibration is None else str(self.calibration)
-        judge = "features and people err" if self.log_q is not None and self.powers.judge else "people err"
+        who = "features" if self.judged is None else self.judged.judge or "features"
+        judge = f"{who} and people err" if self.log_q is not None and self.powers.judge else "people err"
         return (
             f"Consensus of {len(answers):,} answers of {len(answers.names)} people about {len(self):,} rows: "
             f"{n_differ:,} labels differ from the majority's. About {format_percent(wrong)} of the labels "

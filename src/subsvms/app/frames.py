@@ -11,7 +11,7 @@ import os
 import shlex
 import tempfile
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, MISSING, dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -22,16 +22,17 @@ from scipy import sparse
 
 from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import Classes, check_verified
-from subsvms.app.names import DENSE, RECORD, SPARSE, TABLE
+from subsvms.app.names import DENSE, JUDGED, RECORD, SPARSE, TABLE
 from subsvms.app.options import LABEL_OPTIONS, Options, TableOptions, list_options, option, taking
 from subsvms.app.runs.answers import merge_answers
-from subsvms.app.runs.causes import MOST_LABELS, Carriers, find_carriers
+from subsvms.app.runs.causes import MOST_LABELS, Carriers
 from subsvms.app.runs.describe import choose_columns
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.job import describe_run, write_folder
+from subsvms.app.runs.other_judges import Judge
 from subsvms.app.runs.outputs import add_audit, as_storable, render_page
 from subsvms.app.runs.record import read_record
-from subsvms.app.runs.run import Clock, Run, recount, run_in_memory
+from subsvms.app.runs.run import Clock, Run, find_run_carriers, recount, run_in_memory
 from subsvms.app.runs.summary import Handles, Written, format_next_steps
 from subsvms.app.tables.arrow import list_values, render_arrow
 from subsvms.app.tables.files import check_target, write_content
@@ -72,6 +73,20 @@ class FrameOptions(TableOptions):
         "Numbers to use instead of the columns, such as embeddings of texts or images.",
         kind="array-like or sparse matrix of shape (n_rows, n_features)",
     )
+    estimator: Any = option(
+        None,
+        "Who judges, in place of SVMs that are chosen: a classifier, a list of some, or SVMs with parameters "
+        "of their own. A pipeline takes the frame as it is, without the label and columns that are left out; "
+        "any other classifier takes the features that are made of the columns.",
+        kind="SubSVMClassifier, classifier, pipeline or list of them",
+    )
+    pred_probs: Any = option(
+        None,
+        "Instead: out-of-sample probabilities of any model. An array has a column for each class, in the "
+        "order of the sorted classes; columns of a frame, keys of a mapping, or columns of `frame` itself, "
+        "are named by the classes, such as p_cat and p_dog. The other columns check what would change.",
+        kind="array-like of shape (n_rows, n_classes), data frame, mapping, or list of str",
+    )
     verified: Any = option(
         None,
         "Labels that people verified, None or NaN elsewhere, as in `correct_labels`.",
@@ -107,7 +122,7 @@ def correct_table(asked: FrameOptions) -> Correction:
 
     See Also
     --------
-    correct_labels : The same for numbers, with any classifier as judge.
+    correct_labels : The same for numbers.
 
     Examples
     --------
@@ -130,7 +145,8 @@ def correct_table(asked: FrameOptions) -> Correction:
     clock = Clock()
     reading = {name: getattr(asked, name) for name in LABEL_OPTIONS}
     shared = {one.name: getattr(asked, one.name) for one in list_options(TableOptions)}
-    options = Options("" if asked.label is None else str(asked.label), **shared)
+    judge, names = read_judge(asked)
+    options = Options("" if asked.label is None else str(asked.label), **shared, pred_probs=names)
     if options.annotators or options.annotator_column is not None:
         columns, options, notes = merge_answers(read_frame(asked.frame, None), options)
         table = read_frame(columns, options.label, **reading)
@@ -143,17 +159,27 @@ def correct_table(asked: FrameOptions) -> Correction:
     options = replace(options, verified=decided)
     clock.lap("reading")
     run = run_in_memory(
-        table, options, features=asked.features, n_jobs=asked.n_jobs, device=asked.device,
+        table, options, features=asked.features, judge=judge, n_jobs=asked.n_jobs, device=asked.device,
         n_witnesses=asked.n_witnesses, clock=clock,
     )  # fmt: skip
     origin = FrameRun(run, asked.features)
     style = find_style(asked.frame)
-    if len(run.correction) != len(asked.frame):  # one line an answer: the index is not of the rows
+    if style.index is not None and len(run.correction) != len(style.index):  # one line an answer
         style = replace(style, index=None)
     correction = replace(run.correction, style=style, origin=origin)
     for note in correction._cautions:
         warnings.warn(note, LabelNoiseWarning, stacklevel=find_stacklevel())
     return correction
+
+
+def read_judge(asked: FrameOptions) -> tuple[Judge, Sequence[str]]:
+    """Return the judge that was asked for, and the columns of the frame that hold its probabilities."""
+    p = asked.pred_probs
+    if isinstance(p, list | tuple) and p and all(isinstance(one, str) for one in p):
+        return Judge(asked.estimator, asked.frame), p
+    if isinstance(p, str | os.PathLike):
+        return replace(Judge.of(p), estimator=asked.estimator), ()
+    return Judge(asked.estimator, asked.frame, p), ()
 
 
 def _list_verified(verified, table):
@@ -194,14 +220,11 @@ class FrameRun:
 
     def find_carriers(self, correction: Correction, rows: np.ndarray) -> Carriers:
         """Return what carries the suggestions for some rows, as the report has it."""
-        found = find_carriers(
-            correction, self.run.features.X, rows, random_state=self.run.options.random_state,
-            n_jobs=self.run.model.n_jobs,
-        )  # fmt: skip
+        found = find_run_carriers(self.run, correction, self.run.features.X, rows)
         if found is None:
             raise InputError(
-                f"Carriers are looked for in tables of up to {MOST_LABELS:,} labels: use certify of "
-                "subsvms.certificates for a few rows of a larger one."
+                f"Carriers are looked for in tables of up to {MOST_LABELS:,} labels that have features: use "
+                "certify of subsvms.certificates for a few rows of a larger one."
             )
         return found
 
@@ -256,6 +279,10 @@ class FrameRun:
             else:
                 np.save(stream, np.asarray(self.features), allow_pickle=False)
             inputs[SPARSE if is_sparse else DENSE] = stream.getvalue()
+        if self.run.judge.pred_probs is not None:
+            stream = BytesIO()
+            np.save(stream, self.run.correction.votes.share, allow_pickle=False)
+            inputs[JUDGED] = stream.getvalue()
         return inputs
 
 
@@ -266,7 +293,10 @@ def _write_run(run: Run, inputs: dict[str, bytes], place: Path) -> Path:
     table = replace(
         run.table, name=repr(str(path)), paths=(path,), format="parquet", digest=digests.pop(TABLE)
     )
-    run = replace(run, table=table)
+    judge = run.judge
+    if JUDGED in digests:
+        judge = Judge(pred_probs=place / JUDGED, digest=digests.pop(JUDGED))
+    run = replace(run, table=table, judge=judge)
     for name, digest in digests.items():
         run = replace(run, features_path=place / name, features_digest=digest)
     prepare_place(place, force=False)

@@ -7,6 +7,7 @@ from subsvms._atomic import SUFFIX
 RECORD, REPORT, ISSUES, LISTED = "run.json", "report.html", "issues.parquet", "issues.csv"
 SCORES = "scores.parquet"
 TABLE, DENSE, SPARSE = "table.parquet", "features.npy", "features.npz"  # a data frame, and its embeddings
+JUDGED = "pred_probs.npy"  # probabilities that judged it
 ANSWERED = ".answers"  # in the name of a table that was made for a run from answers of several people
 PEOPLE, ASK_NEXT = "people.csv", "ask-next.csv"
 DECISIONS = "decisions.sqlite"
@@ -41,7 +42,7 @@ SCRAP = re.compile(
 )  # fmt: skip
 UNDER_WAY = re.compile(  # all that is written before a record names the files, or a folder has its name
     "|".join((
-        *map(re.escape, (RECORD, REPORT, ISSUES, LISTED, SCORES, TABLE, DENSE, SPARSE)),
+        *map(re.escape, (RECORD, REPORT, ISSUES, LISTED, SCORES, TABLE, DENSE, SPARSE, JUDGED)),
         re.escape(f"{ISSUE_PARTS}/{DOUBTFUL}"),
         rf"{CORRECTED}\.[\w.]+",
         rf"[^/]+{re.escape(ANSWERED)}\.[\w.]+|{re.escape(PEOPLE)}|{re.escape(ASK_NEXT)}",

@@ -153,6 +153,13 @@ class Options(TableOptions):
         None, "Sheet of a workbook; by default its only one, or the only one that has the label.",
         group=READING,
     )  # fmt: skip
+    pred_probs: Sequence[str] = option(
+        (),
+        "Out-of-sample probabilities of any model, which judge in place of SVMs: a file (.npy in the order "
+        "of the sorted classes; CSV, Parquet or another table with columns named by the classes), or the "
+        "names of columns of the table, such as p_cat and p_dog, which are then no features.",
+        group=COLUMNS,
+    )
     query: str | None = option(
         None, "SQL that gives the table, for a database; by default the only one with the label.",
         group=READING,
@@ -175,7 +182,7 @@ class Options(TableOptions):
     def left_out(self) -> tuple[str, ...]:
         """Columns that are not features."""
         names = [] if self.id_column is None else [self.id_column]
-        return tuple(dict.fromkeys([*self.exclude, *self.by, *names, *self.answered]))
+        return tuple(dict.fromkeys([*self.exclude, *self.by, *names, *self.answered, *self.pred_probs]))
 
     @property
     def answered(self) -> tuple[str, ...]:

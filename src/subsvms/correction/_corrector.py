@@ -17,9 +17,8 @@ from subsvms._validation import FLOATS, check_table
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction import _other_judges as judges
 from subsvms.correction._frames import find_style, like_labels, naming_correct_table
-from subsvms.correction._judge import Learned, add_witnesses, judge_table, judge_votes
-from subsvms.correction._learn import Sample, learn, learn_rule
-from subsvms.correction._neighbours import find_contradictory
+from subsvms.correction._judge import add_witnesses, judge_table, judge_votes
+from subsvms.correction._learn import Sample, learn, learn_judged
 from subsvms.correction._overlap import SVMLook
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Settings
@@ -226,42 +225,33 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         """Judge labels by probabilities: given ones, those in X, or of classifiers that take X as it is."""
         decided = None if verified is None else check_verified(verified, classes, len(given))
         look: Any = None
+        numbers = None if self.estimator == judges.PROBABILITIES or X is None else _read_numbers(X)
         if pred_probs is not None:
             p = judges.check_probabilities(pred_probs, classes, len(given), "pred_probs")
-            look = None if X is None else self._look_at(_read_numbers(X))
+            look = None if numbers is None else self._look_at(numbers)
         elif self.estimator == judges.PROBABILITIES:
             p = judges.check_probabilities(X, classes, len(given))
         else:
             seed = self._seed()
             own = self._own_params(None if self.random_state is None else seed)
             estimators = judges.prepare_estimators(self.estimator, **own)
-            look = judges.ClassifierLook(estimators, indexable(X)[0], classes, seed)
+            look = judges.ClassifierLook(estimators, [indexable(X)[0]] * len(estimators), classes, seed)
             p = look.predict(given)
         if X is not None:
             validate_data(self, X, reset=True, skip_check_array=True)  # names and number of features
-        votes = judges.make_votes(p)
         judge = judges.name_judge(judges.PROBABILITIES if pred_probs is not None else self.estimator)
-        numbers = None
         if look is not None:
-            look.features = numbers = _read_numbers(X)
-        rows, alone = np.arange(len(given)), np.zeros(len(given), dtype=bool)
-        contradictory = alone if numbers is None else find_contradictory(numbers, given)
-        rule, notes = learn_rule(
-            classes, given, votes, self.settings, look=look, judge=judge, contradictory=contradictory,
-            verified=decided,
-        )  # fmt: skip
-        self.classes_ = classes
-        learned = Learned(None, None, rule, notes, rows, votes, alone, contradictory, False, self.level)
-        correction = judge_votes(learned, given, votes, decided, style=style, judge=judge)
+            look.features = numbers
+        self.classes_, more = classes, {"verified": decided, "level": self.level}
+        learned = learn_judged(p, judge, given, classes, self.settings, look, **more)
+        correction = judge_votes(learned, given, learned.votes, decided, style=style)
         if numbers is not None:
             compared = ColumnScaler.fit(numbers).transform(numbers) if self.scale else numbers
             correction = add_witnesses(correction, compared, self.n_witnesses)
         self.correction_ = correction
 
-    def _look_at(self, numbers: Table | None) -> SVMLook | None:
-        """Return SVMs that look at features; None without numbers."""
-        if numbers is None:
-            return None
+    def _look_at(self, numbers: Table) -> SVMLook:
+        """Return SVMs that look at features."""
         scaled = ColumnScaler.fit(numbers).transform(numbers) if self.scale else numbers
         return SVMLook(SubSVMClassifier(random_state=self._seed(), n_jobs=self.n_jobs), scaled)
 

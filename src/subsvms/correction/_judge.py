@@ -40,6 +40,7 @@ class Learned:
     level: float = CERTIFICATE_LEVEL
     cutoff: Cutoff | None = None  # the last label that may change, if `max_error_rate` limits them
     second: Voters | None = None  # other SVMs, which only rank labels
+    judged_by: str | None = None  # in words, if not by SVMs
 
     @property
     def settings(self) -> Settings:
@@ -105,7 +106,7 @@ class Learned:
         return Correction(
             classes=noise.classes, given=given, judgement=replace(judgement, notes=notes), votes=votes,
             noise=noise, withstands=self.certify(given, votes, rows), level=self.level, choice=self.choice,
-            settings=self.settings, verified=verified, **more,
+            settings=self.settings, verified=verified, judge=self.judged_by, **more,
         )  # fmt: skip
 
     def certify(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> np.ndarray | None:

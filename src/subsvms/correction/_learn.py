@@ -18,7 +18,7 @@ from subsvms.correction._choice import Choice, choose_ensemble
 from subsvms.correction._judge import Learned, mix_votes
 from subsvms.correction._neighbours import find_contradictory
 from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise, is_solvable, rank_evidence
-from subsvms.correction._other_judges import ask_trees
+from subsvms.correction._other_judges import ask_trees, make_votes
 from subsvms.correction._overlap import CloserLook, SVMLook, find_overlap, update_overlap
 from subsvms.correction._rule import Halt, Rule, Settings, apply_rule, find_lacking, keep_labels
 from subsvms.ensemble._classifier import SubSVMClassifier
@@ -75,6 +75,24 @@ def learn(
         model, choice, rule, notes, rows, votes, in_pool, contradictory, drawing.capped, level,
         second=None if second is None else second.voters_,
     )  # fmt: skip
+
+
+def learn_judged(
+    p: np.ndarray, judge: str, given: np.ndarray, classes: np.ndarray, settings: Settings,
+    look: CloserLook | None, *, rows: np.ndarray | None = None, sizes: np.ndarray | None = None,
+    verified: np.ndarray | None = None, level: float = CERTIFICATE_LEVEL,
+) -> Learned:  # fmt: skip
+    """Learn from out-of-sample probabilities (n_rows, n_classes) of any judge, as `learn` does from SVMs."""
+    votes, alone, contradictory = make_votes(p), np.zeros(len(given), dtype=bool), None
+    if look is not None and look.features is not None:
+        contradictory = find_contradictory(look.features, given)
+    rule, notes = learn_rule(
+        classes, given, votes, settings, sizes, look=look, judge=judge, contradictory=contradictory,
+        verified=verified,
+    )  # fmt: skip
+    rows = np.arange(len(given)) if rows is None else rows
+    kept = alone if contradictory is None else contradictory
+    return Learned(None, None, rule, notes, rows, votes, alone, kept, False, level, judged_by=judge)
 
 
 def train_models(

@@ -119,6 +119,7 @@ class Found(NamedTuple):
     explained: bool = True  # whether the columns explain the labels
     precision: float | None = None  # share of the flagged labels that are expected to be wrong, if known
     n_standing: int = 0  # labels that the rule changed, and whose change stands after answers without a claim
+    judge: str | None = None  # in words, if not SVMs
 
     @property
     def follows_answers(self) -> bool:
@@ -139,9 +140,15 @@ def format_verdict(found: Found) -> str:
         return said + more * (found.n_acted > 0)
     if found.n_flagged == 0:
         if not found.explained:
-            return "The columns do not explain the labels, so none was changed."
+            return f"{format_unexplained(found.judge)} the labels, so none was changed."
         return f"Nothing to fix: none of {labels} looks wrong enough to change."
     return f"{found.n_flagged:,} of {labels} {_look(found.n_flagged, found.action)}."
+
+
+def format_unexplained(judge: str | None) -> str:
+    """Return who does not explain the labels, the beginning of a sentence."""
+    who = "The columns do" if judge is None else f"{judge[0].upper()}{judge[1:]} does"
+    return f"{who} not explain"
 
 
 def _look(n, action):

@@ -27,6 +27,7 @@ trees underestimate where most of a class is wrong, held back half of the right 
 """
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ from subsvms.correction._overlap import EVEN, CloserLook, compare_sides, find_si
 from subsvms.correction._rule import Judgement
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._votes import Votes
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, Setting, name_few
 
 PROBABILITIES = "probabilities"  # in place of an estimator: X holds them
 FOLDS = 5
@@ -63,26 +64,29 @@ SUM_ERROR, RANGE_ERROR = 1e-3, 1e-6  # by which given probabilities may miss the
 class ClassifierLook(CloserLook):
     """Judges rows with classifiers, and looks with the same ones at the rows that would change.
 
-    They are not fitted, and their probabilities are averaged; `seed` is that of the folds.
+    They are not fitted, and their probabilities are averaged; each has a table that it takes, and `seed` is
+    that of the folds.
     """
 
-    def __init__(self, estimators: list, X: Any, classes: np.ndarray, seed: int):
+    def __init__(self, estimators: list, tables: list, classes: np.ndarray, seed: int):
         super().__init__(seed)
-        self.estimators, self.X, self.classes = estimators, X, classes
+        self.estimators, self.tables, self.classes = estimators, tables, classes
 
     def predict(self, given: np.ndarray) -> np.ndarray:
         """Return out-of-sample probabilities of each row; NaN for a row that none can judge."""
-        return self._predict(self.X, given)
+        return self._predict(self.tables, given)
 
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
         """Return the out-of-sample probability of side 1."""
-        part, _ = _safe_split(self.estimators[0], self.X, None, rows)
+        asked = zip(self.estimators, self.tables, strict=True)
+        parts = [_safe_split(one, table, None, rows)[0] for one, table in asked]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to warn about was warned about in `predict`
-            return self._predict(part, side)[:, 1]
+            return self._predict(parts, side)[:, 1]
 
-    def _predict(self, X, given):
-        found = [predict_rows(one, X, given, self.classes, self.seed) for one in self.estimators]
+    def _predict(self, tables, given):
+        asked = zip(self.estimators, tables, strict=True)
+        found = [predict_rows(one, X, given, self.classes, self.seed) for one, X in asked]
         known = sum(np.isfinite(p) for p in found)
         return sum(np.nan_to_num(p) for p in found) / np.where(known > 0, known, np.nan)
 
@@ -109,7 +113,7 @@ def prepare_estimators(estimator: Any, **own: Any) -> list:
 def name_judge(estimator: Any) -> str:
     """Return what to call a judge."""
     if isinstance(estimator, str):
-        return "the table of probabilities"
+        return "the model"
     if isinstance(estimator, list) and len(estimator) > 1:
         return f"the mean of {len(estimator)} classifiers"
     one = estimator[0] if isinstance(estimator, list) else estimator
@@ -233,36 +237,71 @@ def can_leave_out(estimator: Any) -> bool:
     return "oob_score" in params and bool(params.get("bootstrap")) and not params.get("warm_start")
 
 
-def check_probabilities(X: Any, classes: np.ndarray, n_rows: int, name: str = "X") -> np.ndarray:
-    """Return out-of-sample probabilities as an array, if that is what X holds, the parameter `name`."""
+def check_probabilities(
+    X: Any, classes: np.ndarray, n_rows: int, name: str = "X", rows: np.ndarray | None = None
+) -> np.ndarray:
+    """Return out-of-sample probabilities as an array, if that is what X holds, the parameter `name`.
+
+    Columns with names are taken by them, in any order; `rows` are row numbers from 0, for errors.
+    """
     names = classes.tolist()
     shown = ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
-    expected = f"{name} must hold out-of-sample probabilities, a column for each class in the order {shown}"
-    columns = [str(name) for name in getattr(X, "columns", ())]
-    if columns != [str(name) for name in names] and sorted(columns) == sorted(str(name) for name in names):
-        raise InputError(f"{expected}, but its columns are in the order {', '.join(columns)}: reorder them.")
+    expected = "{name} must hold out-of-sample probabilities, a column for each class in the order {shown}"
+
+    def refuse(words: str, **values: Any) -> InputError:
+        return InputError(expected + words, name=Setting(name), shown=shown, **values)
+
     if sparse.issparse(X):
-        raise InputError(f"{expected}, but is a sparse matrix: use {name}.toarray().")
+        raise refuse(", but is a sparse matrix: use {parameter}.toarray().", parameter=name)
+    columns = list_named(X)
+    if columns is not None:
+        found = find_columns_of(names, list(columns))
+        if found is None:
+            words = ", but its columns are {found}: name them by the classes, or give an array."
+            raise refuse(words, found=name_few(list(columns)))
+        X = np.stack([columns[one] for one in found], axis=1)
     try:
         p = np.array(X, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"{expected}, but holds values that are not numbers.") from None
+        raise refuse(", but holds values that are not numbers.") from None
     if p.shape != (n_rows, len(names)):
-        raise InputError(
-            f"{expected}, so of shape {(n_rows, len(names))}; got {p.shape}: leave out columns of classes "
-            "that y does not hold."
-        )
+        words = ", so of shape {wanted}; got {shape}: leave out columns of classes that y does not hold."
+        raise refuse(words, wanted=(n_rows, len(names)), shape=p.shape)
     with np.errstate(invalid="ignore"):
         sums = p.sum(axis=1)
         outside = ~((p >= -RANGE_ERROR) & (p <= 1 + RANGE_ERROR)).all(axis=1)  # NaN and infinity, too
         uneven = ~(np.abs(sums - 1) <= SUM_ERROR)
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise InputError(f"{expected}, but row {row} holds {p[row].tolist()}: they must be from 0 to 1.")
-    if uneven.any():
-        row = int(np.argmax(uneven))
-        raise InputError(f"{expected}, but row {row} sums to {sums[row]:g}: divide each row by its sum.")
+    for wrong, words in (
+        (outside, "holds {values}: they must be from 0 to 1"),
+        (uneven, "sums to {total:g}: divide each row by its sum"),
+    ):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            where = row if rows is None else int(rows[row])
+            words = f", but row {{where}}, counted from 0, {words}."
+            raise refuse(words, where=where, values=p[row].tolist(), total=sums[row])
     return p
+
+
+def list_named(X: Any) -> dict[str, np.ndarray] | None:
+    """Return the columns of a data frame or a mapping by name; None if they have none, or only numbers."""
+    keys = list(X) if isinstance(X, Mapping) else getattr(X, "column_names", getattr(X, "columns", None))
+    if keys is None or [*keys] == [*range(len(keys))]:
+        return None
+    return {str(key): np.asarray(X[key]) for key in keys}
+
+
+def find_columns_of(names: list, columns: list[str]) -> list[str] | None:
+    """Return the columns that are called like the classes, or all with the same before and after, as p_cat.
+
+    None without such columns, and if they could be several.
+    """
+    first, *_ = texts = list(map(str, names))
+    places = ((one, place) for one in columns for place in range(len(one)) if one.startswith(first, place))
+    ways = {(one[:place], one[place + len(first) :]) for one, place in places}
+    fitting = (way for way in ways if all(f"{way[0]}{text}{way[1]}" in columns for text in texts))
+    found = [("", "")] if set(texts) <= set(columns) else list(fitting)
+    return [f"{found[0][0]}{text}{found[0][1]}" for text in texts] if len(found) == 1 else None
 
 
 def make_votes(p: np.ndarray) -> Votes:

@@ -90,7 +90,7 @@ class Correction(Verdicts):
 
     classes: np.ndarray
     noise: NoiseEstimate
-    withstands: Any  # callers that work with SVMs only need not ask whether it is None
+    withstands: Any
     level: float
     witnesses: Witnesses | None = None
     audit: Any = None
@@ -109,7 +109,7 @@ class Correction(Verdicts):
             sure = np.where(self.decided, 1.0, self.confidence)  # people are taken to be right
             right = f", about {sure[self.changed].sum():.0f} rightly"
         noise = self.noise
-        rates = format_rates(noise.error_rate, noise.error_rate_interval, noise.contradicted)
+        rates = format_rates(noise.error_rate, noise.error_rate_interval, noise.contradicted, self.judge)
         counted = f"{found.n_flagged} of {found.n_labels} labels flagged, {found.n_changed} changed{right}"
         before = "" if self.audit is None else " before the answers"
         return f"Correction({counted}, {rates}{before})"
@@ -124,6 +124,7 @@ class Correction(Verdicts):
             explained=self.noise.explained,
             precision=None if unknown else float(self.confidence[flagged].mean()),
             n_standing=0 if self.audit is None else int(self.changed[self.audit.claim.standing].sum()),
+            judge=self.judge,
         )  # fmt: skip
 
     @property

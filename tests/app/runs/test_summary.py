@@ -78,11 +78,11 @@ def test_a_summary_is_plain_and_its_values_are_cut_short(run):
 
 
 FLAT = """
-    title label version finished features columns_used columns sample rule action ensemble parameters digest
-    versions seconds rows labelled missing filled flagged changed dropped verified held_back audited
-    unclaimed kept_by explained error_rate error_rate_interval noise_matrix expected_precision consensus_wrong
-    contradicted_share classes moves groups people agreement worst n_worst n_labels expected_wrong certified
-    noticed notes remarks standing words listing next folder model files
+    title label version finished features columns_used columns judge sample rule action ensemble parameters
+    digest versions seconds rows labelled missing filled flagged changed dropped verified held_back audited
+    unclaimed kept_by explained error_rate error_rate_interval noise_matrix expected_precision
+    consensus_wrong contradicted_share classes moves groups people agreement worst n_worst n_labels
+    expected_wrong certified noticed notes remarks standing words listing next folder model files
 """
 
 

@@ -79,11 +79,14 @@ def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work
     from subsvms.app.tables.addresses import as_place
 
     where: str | list[str] = file
-    expected, features = None, work.features
+    expected, features, p = None, work.features, None
     if work.from_run is not None:
         refuse_other_settings(context)
         where, options, features, expected = repeat_options(work.from_run)
+        p = expected.pred_probs
     else:
+        if len(given["pred_probs"] or ()) == 1:  # a file, since there are at least two classes
+            (p,) = given.pop("pred_probs")
         if given.pop("early_exit") is not None:
             warnings.warn(NO_EFFECT, FutureWarning, stacklevel=1)
         verified: tuple = ()
@@ -92,16 +95,18 @@ def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work
 
             verified, expected = read_verified(work.decisions, given["label"])
         options = Options(**given, verified=verified)
-    engine = choose_engine(work, where, options, features)
+    engine = choose_engine(work, where, options, features, p)
     base = None if expected is None or expected.base is None else as_place(expected.base)
     return do_job(
-        where, options, engine=engine, scheduler=work.scheduler, features=features, base=base,
+        where, options, engine=engine, scheduler=work.scheduler, features=features, pred_probs=p, base=base,
         output=work.output, force=work.force, dry_run=work.dry_run, model=work.save_model,
         device=work.device, expected=expected, n_jobs=work.n_jobs or -1,
     )  # fmt: skip
 
 
-def choose_engine(work: Work, where: str | list[str], options: Options, features: str | None) -> str:
+def choose_engine(
+    work: Work, where: str | list[str], options: Options, features: str | None, p: str | None = None
+) -> str:
     """Return the engine to use: "memory", "local" or "dask"."""
     from subsvms.app.runs.job import fits_in_memory
 
@@ -110,15 +115,15 @@ def choose_engine(work: Work, where: str | list[str], options: Options, features
             Sentence("{scheduler} is the address of a Dask scheduler: use it with {engine=dask}.")
         )
     in_parts = options.pool_size is not None
-    if work.engine is None and not in_parts and features is None:
+    if work.engine is None and not in_parts and features is None and p is None:
         in_parts = not fits_in_memory(where, options.format)
     engine = work.engine or ("dask" if work.scheduler else "local" if in_parts else "memory")
     if engine == "memory" and options.pool_size is not None:
         raise InputError(Sentence("{pool_size} is for work in parts: leave it out, or use {engine=local}."))
-    if engine != "memory" and features is not None:
-        raise InputError(
-            Sentence("{features} cannot be read in parts: put the numbers into columns of the table.")
-        )
+    if engine != "memory" and (features is not None or p is not None):
+        name = Setting("pred_probs" if features is None else "features")
+        words = "{name} cannot be read in parts: put the numbers into columns of the table."
+        raise InputError(words, name=name)
     return engine
 
 

@@ -94,7 +94,7 @@ class Desk:
     @property
     def shown_columns(self) -> list[str]:
         """Names of the values of a row."""
-        return self.columns or ["features"]
+        return self.columns or self.source.empty.column_names  # LIBSVM text has one, a label alone none
 
     def read_label(self, name: Any) -> Any:
         """Return the label of the table that the name of a class means."""
@@ -127,7 +127,7 @@ class Desk:
         kept = (*own, *names.DECISION_FILES, *names.AUDIT_FILES)
         if path.resolve() in {(self.folder / name).resolve() for name in kept}:
             raise TableError(TAKEN, path=str(path), what="is a file of the run itself")
-        read = (*self.record.input.paths, self.record.input.features)
+        read = (*self.record.input.paths, self.record.input.features, self.record.input.pred_probs)
         return check_target(path, [as_place(one) for one in read if one is not None], force=force)
 
     def add_to_report(self, audit: dict[str, Any] | None, final: Mapping[str, Any] | None = None) -> None:

@@ -52,6 +52,7 @@ USES = {
     Calendar: ("Dates", "the time as a number, and the parts of the calendar"),
     "sparse": ("Numbers", "divided by the largest absolute value of the column, so that zeros stay zeros"),
     "array": ("Ready-made features", "centred, and all divided by the same number"),
+    "judge": ("Probabilities", "of the judge: rows are alike if they got about the same"),
 }
 LEFT_OUT = {
     "constant": "only one value, or none",
@@ -61,6 +62,7 @@ LEFT_OUT = {
     "answers": Sentence("answers of other people about the rows ({annotators})"),
     "asked": "left out by an option",
     "by": Sentence("groups the rows ({by})"),
+    "judge": Sentence("probabilities that judge the labels ({pred_probs})"),
     "id": Sentence("names the rows ({id_column})"),
     "even": "nothing in it varies between rows",
 }
@@ -79,6 +81,7 @@ class Features:
     # if the user left them out
     left_out: dict[str, str] = field(default_factory=dict)
     meanings: dict[str, Meaning | None] = field(default_factory=dict)  # of columns that were looked at
+    stand_in: bool = False  # whether they are the judge's probabilities, because the table has no features
 
     def over(self, X: Any) -> "Features":
         """Return the same features of other rows."""
@@ -117,7 +120,7 @@ def make_features(
     if not columns:
         reasons = join_sentences(sentences, "; ") or "it has only the label and excluded columns"
         words = "{table} has no column to learn from: {reasons}; add columns or embeddings."
-        raise TableError(words, table=table.name, reasons=reasons)
+        raise TableError(Note("no_features", words, table=table.name, reasons=reasons))
     columns, leaking, more = _leave_out_leaks(table, meanings, columns, {*only, *keep})
     X, names, sources, encoder = fit_encoder({name: meanings[name] for name in columns}, columns)
     left_out = dict.fromkeys(set(table.columns.column_names) - {*chosen, table.label}, "asked")
@@ -303,12 +306,13 @@ def _note_odd_cells(column, name, meaning, values):
 
 
 def describe_columns(
-    features: Features, by: Sequence[str] = (), id_column: str | None = None
+    features: Features, by: Sequence[str] = (), id_column: str | None = None, judging: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
     """Return what became of the columns, those with the same use together."""
     counts = Counter(features.sources)
     used: dict[tuple[str, str], list[list[Any]]] = {}
-    asked = dict.fromkeys(by, "by") | ({} if id_column is None else {id_column: "id"})
+    asked = dict.fromkeys(judging, "judge") | dict.fromkeys(by, "by")
+    asked |= {} if id_column is None else {id_column: "id"}
     left_out = {name: asked.get(name, why) for name, why in features.left_out.items()}
     if isinstance(features.transformer, ColumnEncoder):
         for recipe in features.transformer.recipes:
@@ -319,6 +323,7 @@ def describe_columns(
                 left_out[recipe.name] = "even"
     else:
         kind = "array" if isinstance(features.transformer, ArrayScaler) else "sparse"
+        kind = "judge" if features.stand_in else kind
         used[USES[kind]] = [[name, count] for name, count in counts.items()]
     order = sorted(used, key=list(USES.values()).index)
     found: list[dict[str, Any]] = [{"use": use, "how": how, "columns": used[use, how]} for use, how in order]

@@ -140,7 +140,7 @@ def load_array(path: str | os.PathLike, n_rows: int) -> Any:
         others = os.listdir(path.parent) if path.parent.is_dir() else []
         hint = suggest(path.name, others) or ": check its name and folder."
         raise TableError(f"There is no file {name} with features{hint}")
-    return check_array(_load(path, name), name, n_rows)
+    return check_array(load_numbers(path), name, n_rows)
 
 
 def check_array(X: Any, name: str, n_rows: int) -> Any:
@@ -166,7 +166,9 @@ def check_array(X: Any, name: str, n_rows: int) -> Any:
     return X
 
 
-def _load(path, name):
+def load_numbers(path: Path) -> Any:
+    """Return the array or CSR matrix in an .npy or .npz file; no code in the file is run."""
+    name = repr(str(path))
     try:
         with explaining(f"{name} is not a valid .npy or .npz file of numbers", "save it again."):
             found = np.load(path, allow_pickle=False)
@@ -187,4 +189,4 @@ def _load(path, name):
         raise TableError(
             f"{name} does not fit in the free memory once decompressed: free some, or save fewer columns."
         ) from None
-    raise TableError(f"{name} must hold one array; got {arrays}: save the features alone.")
+    raise TableError(f"{name} must hold one array; got {arrays}: save that one alone.")

@@ -49,7 +49,7 @@ def draw_charts(
         charts["map"] = render("map.svg", rows)
     if np.isfinite(correction.votes.mean_value[~correction.missing]).any():
         charts["votes"] = render("steps.svg", lay_out_votes(correction, names))
-    if np.mean(correction.withstands > 0) >= FEWEST_CERTIFIED:
+    if correction.withstands is not None and np.mean(correction.withstands > 0) >= FEWEST_CERTIFIED:
         charts["certified"] = render("steps.svg", lay_out_certified(correction))
     return charts
 
@@ -172,7 +172,8 @@ def lay_out_votes(correction: Correction, names: list[Any]) -> dict[str, Any]:
     two = len(names) == 2
     labels = f"labelled {names[1 - number]!r}" if two else "labelled another class", f"labelled {name}"
     flags = "flagged" if two else f"flagged as {name}", "flagged"
-    about = [f"Histograms of the mean vote on {name}, from -1, all against it, to 1, all for it."]
+    vote = "mean vote" if correction.judge is None else "judgement"
+    about = [f"Histograms of the {vote} on {name}, from -1, all against it, to 1, all for it."]
     layers = []
     for side, rows in enumerate((known & ~own, known & own)):
         area, *flag = lay_out_side(values[rows], flagged[rows], thresholds[side], side, flags[side])
@@ -181,13 +182,13 @@ def lay_out_votes(correction: Correction, names: list[Any]) -> dict[str, Any]:
             half = f"half of them lie below {np.median(values[rows]):.2f}"
             found = flag[0]["label"] if flag else "none flagged"
             about.append(f"Rows {labels[side]}: {rows.sum()}, {half}; {found}.")
-    middle = "majority, about 0" if two else "neither for nor against"
+    middle = "majority, about 0" if two and correction.judge is None else "neither for nor against"
     top = 1.05 * (max(layer["levels"].max() for layer in layers if "levels" in layer) or 1.0)
     return {
         "name": "votes", "about": " ".join(about), "fill": 0.4, "colours": COLOURS,
         "layers": [*layers, {"kind": "middle", "label": middle, "place": 0.5}],
         "ends": np.arange(1, N_BINS + 1) / N_BINS, "top_share": top,
-        "xlabel": f"mean vote on {name} (−1 against, 1 for)", "ylabel": "share of the rows",
+        "xlabel": f"{vote} on {name} (−1 against, 1 for)", "ylabel": "share of the rows",
         "xticks": [(i / 4, text) for i, text in enumerate(("−1", "−0.5", "0", "0.5", "1"))],
         "yticks": choose_ticks(top, 0.001),
     }  # fmt: skip

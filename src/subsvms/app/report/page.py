@@ -144,6 +144,6 @@ def say_verdict(summary: Mapping[str, Any]) -> str:
         Found(
             int(labelled), int(flagged), summary["action"], n_changed=int(changed or 0),
             n_unseen=None if audited is None else int(audited),
-            explained=summary.get("explained") is not False,
+            explained=summary.get("explained") is not False, judge=summary.get("judge"),
         )
     )  # fmt: skip

@@ -134,7 +134,7 @@ def find_origins(columns: Mapping[str, np.ndarray], given: np.ndarray, share: np
     return [origin for _, origin in sorted(clear, key=lambda pair: pair[0])]
 
 
-def format_origins(origins: Sequence[Origin]) -> list[Note]:
+def format_origins(origins: Sequence[Origin], judge: str | None = None) -> list[Note]:
     """Return a note on the clearest value at which contradicted labels gather; none without any."""
     if not origins:
         return []
@@ -146,14 +146,15 @@ def format_origins(origins: Sequence[Origin]) -> list[Note]:
         value = str(int(value)) if value.is_integer() else repr(value)
     shown = "missing" if value is None or value != value else show(value)
     words = (
-        "Where {column} is {value}, {n:,} of {n_rows:,} labels contradict the votes; of other rows with such "
-        "votes, about {expected:,.0f} would.{more} If the column says who labelled a row, or where it came "
+        "Where {column} is {value}, {n:,} of {n_rows:,} labels contradict {who}; of other rows with such "
+        "{votes}, about {expected:,.0f} would.{more} If the column says who labelled a row, or where it came "
         "from, see the noise by it, and learn nothing from it, with {by}."
     )
     return [
         Note(
             "origin", words, column=show(first.column), value=shown, n=first.n_contradicted,
             n_rows=first.n_rows, expected=first.expected, more=more, by=Setting("by", first.column),
+            who=judge or "the votes", votes="votes" if judge is None else "probabilities",
         )
     ]  # fmt: skip
 

@@ -12,6 +12,7 @@ from subsvms.app.runs.run import Run
 from subsvms.app.tables.arrow import list_values
 from subsvms.audit._claim import Outcome
 from subsvms.correction._noise import NoiseEstimate
+from subsvms.ensemble import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
 from subsvms.exceptions import CHARACTERS_SHOWN, cut, format_percent, is_rate_known, quote_spaces
 
@@ -23,6 +24,8 @@ SETS = {"changes": "Changes of the run", "held_back": "Labels it held back"}
 VERDICTS = {  # what became of such a set
     "passed": "confirmed", "kept": "kept without a claim", "back": "as given", "asked": "nothing is left",
 }  # fmt: skip
+GIVEN = "{judge} judged each label, by out-of-sample probabilities that were given."
+JUDGED = "{judge} judged each label, by probabilities of classifiers that were not trained on its row."
 TEXT_SHOWN = 5000  # characters of a value of a row to look at: long texts are there to be read
 
 
@@ -128,7 +131,7 @@ def describe_worst(run: Run, issues: Issues, numbers: np.ndarray) -> list[dict[s
     names = [quote_spaces(str(name)) for name in correction.classes.tolist()]
     columns, rows, found = choose_columns(run), issues.rows[:ROWS_SHOWN], []
     quality, action, reason = correction.label_quality, correction.action, correction.explain(rows)
-    proposed = correction.compared[rows]
+    proposed, proved = correction.compared[rows], correction.withstands
     confidence = correction.judgement.posterior[rows, proposed]
     share = correction.votes.share[rows, proposed]
     name = run.options.id_column
@@ -148,7 +151,8 @@ def describe_worst(run: Run, issues: Issues, numbers: np.ndarray) -> list[dict[s
             "given": names[correction.given[row]] if correction.given[row] >= 0 else None,
             "suggested": names[proposed[i]], "confidence": float(confidence[i]),
             "quality": float(np.nan_to_num(quality[row])), "vote_share": float(np.nan_to_num(share[i])),
-            "withstands": int(correction.withstands[row]), "action": str(action[row]), "reason": reason[i],
+            "withstands": None if proved is None else int(proved[row]), "action": str(action[row]),
+            "reason": reason[i],
             "values": [list(pair) for pair in zip(columns, values, strict=True)],
             **sides, **describe_carriers(issues, i, names, numbers),
         })  # fmt: skip
@@ -199,7 +203,7 @@ def choose_columns(run: Run) -> list[str]:
             return list(run.features.sources[:COLUMNS_SHOWN])
         return [str(j) for j in range(min(table.matrix.shape[1], COLUMNS_SHOWN))]
     names = [name for name in table.columns.column_names if name != table.label]
-    used = {*run.features.sources, *run.options.answered}
+    used = {*run.features.sources, *run.options.answered, *run.options.pred_probs}
     names.sort(key=lambda name: name not in run.options.answered)  # beside the label
     chosen = set(sorted(names, key=lambda name: name not in used)[:COLUMNS_SHOWN])
     return [name for name in names if name in chosen]
@@ -217,8 +221,15 @@ def show_values(run: Run, row: int, columns: list[str], limit: int = CHARACTERS_
 
 
 def describe_ensemble(run: Run) -> dict[str, Any]:
-    """Return which SVMs voted, what they were compared with if they were chosen, and a sentence on that."""
+    """Return which SVMs voted, what they were compared with if they were chosen, and a sentence on that.
+
+    Of another judge there is a sentence alone.
+    """
     model, choice, candidates = run.model, run.correction.choice, []
+    if model is None:
+        judge = str(run.correction.judge)
+        words = GIVEN if run.judge.estimator is None else JUDGED
+        return {"words": words.format(judge=f"{judge[0].upper()}{judge[1:]}")}
     n_svms, size = model.n_estimators, int(model.subsets_.shape[1])
     words = ": options set them, so none were chosen from the data"
     if choice is not None:
@@ -267,22 +278,33 @@ def describe_audit(outcome: Outcome, n_unseen: int) -> dict[str, Any]:
 
 def list_parameters(run: Run) -> list[list[str]]:
     """Return what the run was asked to do, and what followed from it."""
-    model, options, kernel = run.model, run.options, run.model.kernel
+    model, options = run.model, run.options
     most, least = options.max_error_rate, options.min_confidence
-    if kernel != "linear":
-        kernel = f"{kernel}, gamma {model.voters_.kernel.gamma:.3g}"
     asked = {
         "rule": options.rule, "action": options.action,
         "changes allowed": "any" if most is None else f"{format_percent(most)} of the labels",
         "confidence needed": "the most probable label" if least is None else f"{least:g}",
-        "SVMs": f"{model.n_estimators:,}",
-        "rows in each subset": f"{model.subsets_.shape[1]:,}", "kernel": kernel,
+        **({"judge": str(run.correction.judge)} if model is None else list_svm_parameters(model)),
         "seed": str(options.random_state),
         "columns left out": ", ".join(map(cut, options.exclude)) or "none",
         "columns used": ", ".join(map(cut, options.only)) or "all",
         "features from": "columns" if run.features_path is None else run.features_path.name,
     }  # fmt: skip
+    if run.judge.has_probabilities(options):
+        given = "an array" if run.judge.path is None else run.judge.path.name
+        asked["probabilities from"] = ", ".join(map(cut, options.pred_probs)) or given
     if options.pool_size is not None:
         asked["rows in the sample"] = f"{len(run.correction):,}"
-        asked["rows that SVMs are trained on"] = f"{len(run.model.oob_winners_):,}"
+        asked |= {} if model is None else {"rows that SVMs are trained on": f"{len(model.oob_winners_):,}"}
     return [list(pair) for pair in asked.items()]
+
+
+def list_svm_parameters(model: SubSVMClassifier) -> dict[str, str]:
+    """Return how many SVMs voted, on how many rows each was trained, and their kernel."""
+    kernel = model.kernel
+    if kernel != "linear":
+        kernel = f"{kernel}, gamma {model.voters_.kernel.gamma:.3g}"
+    return {
+        "SVMs": f"{model.n_estimators:,}", "rows in each subset": f"{model.subsets_.shape[1]:,}",
+        "kernel": kernel,
+    }  # fmt: skip

@@ -104,7 +104,8 @@ def tabulate(
         "label_quality": np.round(correction.label_quality[rows], DIGITS),
         "confidence": np.round(correction.judgement.posterior[rows, compared], DIGITS),
         "vote_share": np.round(correction.votes.share[rows, compared], DIGITS),
-        "withstands": correction.withstands[rows], "action": correction.action[rows].tolist(),
+        "withstands": [None] * len(rows) if correction.withstands is None else correction.withstands[rows],
+        "action": correction.action[rows].tolist(),
         "reason": correction.explain(rows), **(more or {}),
     }  # fmt: skip
     types = parquet_files.list_types(label_type)

@@ -27,6 +27,7 @@ from subsvms.app.runs.folder import fill_folder, prepare_place, remove_known, re
 from subsvms.app.runs.judge import BatchCorrector, judge_units, limit_changes
 from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.model import Model, saving_model
+from subsvms.app.runs.other_judges import DEFAULT, Judge
 from subsvms.app.runs.outputs import as_storable, describe_output, write_files
 from subsvms.app.runs.parts import find_part_format, prepare_source
 from subsvms.app.runs.record import Input, check_unchanged, read_record
@@ -42,11 +43,19 @@ from subsvms.app.tables.formats import FORMATS, default_ending, load_function
 from subsvms.app.tables.table import LabelledTable, place_beside, read_one, read_table
 from subsvms.app.tables.where import find_common_format, is_data_set, list_files
 from subsvms.ensemble._device import check_device, count_gpus
-from subsvms.exceptions import DeviceError, InputError, Setting, TableError
+from subsvms.exceptions import DeviceError, InputError, Sentence, Setting, TableError
 
 KEPT = (names.DRAWN, f"{names.STAGED}/{names.SEPARATOR}")  # show that there is something to continue with
 SHARE_OF_MEMORY = 0.5  # that is free, and that a run in memory may take
 COMPRESSED_BYTES = 5.0  # of text in each byte of a compressed file
+NO_MODEL = (
+    "{save_model} saves SVMs, but probabilities judge ({pred_probs}), which can predict no new rows: leave "
+    "it out, and train your own model on the corrected table."
+)
+NOT_REPEATED = (
+    "The run in {folder!r} was judged by {estimator}, which came from a program and is not stored: repeat it "
+    "there with correct_table, or correct the table anew without {from_run}."
+)
 
 
 class Target(NamedTuple):
@@ -86,16 +95,20 @@ class Opened:
 
 def do_job(
     where: str | list[str], options: Options, *, engine: str = "memory", scheduler: str | None = None,
-    output: Path | None = None, features: str | None = None, base: Place | None = None,
-    n_jobs: int | None = -1, device: str = "cpu", force: bool = False, dry_run: bool = False,
-    model: Path | None = None, expected: Input | None = None, batch_rows: int | None = None,
+    output: Path | None = None, features: str | None = None, pred_probs: str | None = None,
+    base: Place | None = None, n_jobs: int | None = -1, device: str = "cpu", force: bool = False,
+    dry_run: bool = False, model: Path | None = None, expected: Input | None = None,
+    batch_rows: int | None = None,
 ) -> Summary:  # fmt: skip
     """Correct a table and write the run's folder, whole or not at all. The table itself is not touched."""
     check_device(device)  # now: without its GPU a run that was stopped keeps what is done
-    clock, target = Clock(), Target(output, model, force, dry_run)
+    clock, target, judge = Clock(), Target(output, model, force, dry_run), Judge.of(pred_probs)
+    if model is not None and judge.has_probabilities(options):
+        raise TableError(Sentence(NO_MODEL))
     opening: AbstractContextManager[Opened]
     if engine == "memory":
-        opening = nullcontext(open_in_memory(where, options, target, features=features, expected=expected))
+        read: dict[str, Any] = {"features": features, "judge": judge, "expected": expected}
+        opening = nullcontext(open_in_memory(where, options, target, **read))
     else:
         check_engine(engine, scheduler)
         n_jobs = effective_n_jobs(n_jobs)
@@ -104,7 +117,8 @@ def do_job(
         clock.lap("reading")
         table = opened.source.table
         if table is not None:
-            how: dict[str, Any] = {"features": features, "n_jobs": n_jobs, "device": device, "clock": clock}
+            how: dict[str, Any] = {"n_jobs": n_jobs, "device": device, "clock": clock}
+            how |= {"features": features, "judge": judge}
             finding = examine_table(run_in_memory(table, opened.options, **how))
         else:
             gpu, n_units = device != "cpu" and count_gpus() > 0, len(opened.source.units)
@@ -162,6 +176,8 @@ def describe_run(
 def repeat_options(path: Path) -> tuple[str | list[str], Options, str | None, Input]:
     """Return the file, options, features and expected input of an earlier run."""
     record = read_record(path)
+    if record.input.estimator is not None:
+        raise TableError(NOT_REPEATED, folder=str(path), estimator=record.input.estimator)
     paths = record.input.paths
     where = "-" if not paths else paths[0] if len(paths) == 1 else paths
     return where, record.options, record.input.features, record.input
@@ -192,7 +208,7 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
 
 def open_in_memory(
     where: str | list[str], options: Options, target: Target, *, features: str | None = None,
-    expected: Input | None = None,
+    judge: Judge = DEFAULT, expected: Input | None = None,
 ) -> Opened:  # fmt: skip
     """Read a table, and check that its result can be written."""
     announce("reading the table")
@@ -201,6 +217,8 @@ def open_in_memory(
         check_unchanged("The table", table.digest, expected.sha256)
         if features is not None and expected.features_sha256 is not None:
             check_unchanged("The file of features", digest_file(Path(features)), expected.features_sha256)
+        if judge.digest is not None and expected.pred_probs_sha256 is not None:
+            check_unchanged("The file of probabilities", judge.digest, expected.pred_probs_sha256)
     if options.action == "weight" and table.format == "svmlight":
         raise TableError("LIBSVM text has no place for weights: choose another action, or convert the table.")
     place = None

@@ -23,6 +23,7 @@ from subsvms.app.options import Options
 from subsvms.app.runs.engines import Engine
 from subsvms.app.runs.issues import UNSUSPICIOUS, sort_out, sort_worst, tabulate
 from subsvms.app.runs.learn import Survey, find_verified
+from subsvms.app.runs.other_judges import DEFAULT
 from subsvms.app.runs.parquet_files import Scores
 from subsvms.app.runs.parts import apply_correction, name_part, open_new, open_writer
 from subsvms.app.runs.source import Source, Unit, release_memory
@@ -31,6 +32,7 @@ from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
 from subsvms.correction._judge import Learned
 from subsvms.correction._neighbours import LARGEST_LIST, read_contents
+from subsvms.correction._other_judges import make_votes
 from subsvms.correction._result import FEWEST_LISTED, Correction
 from subsvms.ensemble._votes import Votes
 
@@ -102,7 +104,10 @@ class BatchCorrector:
         return self.judge_votes(given, self.vote(batch, rows, n_jobs=n_jobs), rows)
 
     def vote(self, batch: Any, rows: np.ndarray | None, *, n_jobs: int = 1) -> Votes:
-        """Return the votes on a batch, of SVMs that were not trained on the row."""
+        """Return the votes on a batch, of SVMs that were not trained on the row, or probabilities in it."""
+        p = DEFAULT.read(self.hold(batch), self.labels.classes, self.options, rows)
+        if p is not None:
+            return make_votes(p)
         return self.learned.vote(self.transform(batch), rows, Effort(n_jobs, self.learned.model.device))
 
     def judge_votes(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> Correction:
@@ -128,13 +133,17 @@ class BatchCorrector:
 
         return pa.array(self.labels.classes).type
 
-    def transform(self, batch: Any) -> Any:
-        """Return the features of a batch."""
+    def hold(self, batch: Any) -> LabelledTable:
+        """Return a batch as a part of the table, with labels that are not read."""
         unread = np.full(len(batch), None, dtype=object)
-        return self.features.transform(LabelledTable(
+        return LabelledTable(
             columns=batch, label=self.labels.column, labels=unread, matrix=None, name="The table", paths=(),
             format="parquet", digest="", decimal_comma=self.decimal_comma,
-        ))  # fmt: skip
+        )  # fmt: skip
+
+    def transform(self, batch: Any) -> Any:
+        """Return the features of a batch."""
+        return self.features.transform(self.hold(batch))
 
     def tabulate(self, batch: Any, correction: Correction, chosen: np.ndarray, rows: np.ndarray) -> Any:
         """Return what is known about some places of a batch, and their values; `rows` are its numbers."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from subsvms._atomic import write_whole
 from subsvms._columns import Table
@@ -22,6 +23,7 @@ from subsvms.app.names import DRAWN, FETCHED
 from subsvms.app.options import Options
 from subsvms.app.quoting import show
 from subsvms.app.runs.engines import Engine
+from subsvms.app.runs.other_judges import DEFAULT, Judge, stand_in
 from subsvms.app.runs.source import Source, Unit, check_columns, join_digests, release_memory
 from subsvms.app.runs.tally import Grouping, learn_grouping
 from subsvms.app.tables.addresses import Place
@@ -75,10 +77,12 @@ class Survey:
 
 def learn_from(
     source: Source, options: Options, engine: Engine | None = None, *, features: Any = None,
-    n_jobs: int | None = 1, device: str = "cpu", folder: Path | None = None, batch_rows: int | None = None,
+    judge: Judge = DEFAULT, n_jobs: int | None = 1, device: str = "cpu", folder: Path | None = None,
+    batch_rows: int | None = None,
 ) -> Survey:  # fmt: skip
     """Learn from a table; `features` replace its columns, and `folder` is that of a run in parts."""
     check_named(source, options)
+    judge.check(options)
     if source.table is not None:
         table, classes = source.table, Classes.of(source.table.classes).names
         drawing = sampling.draw_rows(table.codes, len(classes), seed=options.random_state)
@@ -90,19 +94,26 @@ def learn_from(
     # a run in memory groups by what it has, one in parts by the sample
     grouped = sample if source.table is None else table
     groupings = tuple(learn_grouping(grouped, name) for name in options.by)
+    p = judge.read(table, at_hand.classes, options, at_hand.rows)
     announce("making features")
-    made, X = learn_features(at_hand, sample, options, features)
+    made, X = learn_features(at_hand, sample, options, features, p)
     verified = number_verified(options, at_hand.classes, source.n_rows, source.name)
     rows, given, drawing = at_hand.rows, at_hand.given, at_hand.drawing
-    drawn = np.flatnonzero(drawing.in_sample(rows) | drawing.in_pool(rows, given))
+    is_other = judge.is_other(options)
+    drawn = np.flatnonzero(drawing.in_sample(rows) | (drawing.in_pool(rows, given) & ~is_other))
+    if is_other and source.table is not None:  # it has judged all rows
+        drawn = np.arange(len(table))
     decided = find_verified(verified, rows[drawn])
     asked = X if len(drawn) == len(table) else X[drawn]
     names = ("rule", "action", "max_error_rate", "min_confidence", "fill_missing")
-    learned = learn(
-        Sample(asked, given[drawn], rows[drawn], drawing, decided), at_hand.classes,
-        prepare_estimator(options, n_jobs, device),
-        Settings(**{name: getattr(options, name) for name in names}, fill_unexplained=False),
-    )  # fmt: skip
+    settings = Settings(**{name: getattr(options, name) for name in names}, fill_unexplained=False)
+    drawn_sample = Sample(asked, given[drawn], rows[drawn], drawing, decided)
+    if is_other:
+        p = None if p is None else p[drawn]
+        learned = judge.learn(p, drawn_sample, at_hand.classes, options, settings, made, n_jobs)
+    else:
+        prepared = prepare_estimator(options, n_jobs, device, judge.estimator)
+        learned = learn(drawn_sample, at_hand.classes, prepared, settings)
     return Survey(options, at_hand, made, X, learned, groupings, verified)
 
 
@@ -116,13 +127,22 @@ def check_named(source: Source, options: Options) -> None:
 
 
 def learn_features(
-    at_hand: AtHand, sample: LabelledTable, options: Options, features: Any
+    at_hand: AtHand, sample: LabelledTable, options: Options, features: Any, p: np.ndarray | None = None
 ) -> tuple[Features, Table]:
-    """Return features that are made from the sample, and the matrix of all rows at hand."""
+    """Return features that are made from the sample, and the matrix of all rows at hand.
+
+    Without features, probabilities p that judge the labels take their place.
+    """
     exclude = options.exclude if features is not None else options.left_out
     if features is not None or at_hand.table.matrix is not None:
         sample = at_hand.table
-    made = make_features(sample, features=features, exclude=exclude, only=options.only, keep=options.keep)
+    how: dict[str, Any] = {"exclude": exclude, "only": options.only, "keep": options.keep}
+    try:
+        made = make_features(sample, features=features, **how)
+    except TableError as error:
+        if error.kind != "no_features" or p is None or at_hand.labels is not None:
+            raise
+        made = stand_in(p)
     whole = len(sample) == len(at_hand.table)
     X = made.X if whole else made.transformer.transform(at_hand.table)
     X = check_table(SubSVMClassifier(), X, reset=True)
@@ -135,10 +155,12 @@ def hold_rows(table: LabelledTable, columns: Any, labels: np.ndarray) -> Labelle
 
 
 def prepare_estimator(
-    options: Options, n_jobs: int | None, device: str = "cpu"
+    options: Options, n_jobs: int | None, device: str = "cpu", estimator: SubSVMClassifier | None = None
 ) -> SubSVMClassifier | dict[str, Any]:
     """Return the ensemble that options ask for; only its seed, threads and device if it is to be chosen."""
     common = {"random_state": options.random_state, "n_jobs": n_jobs, "device": device}
+    if estimator is not None:
+        return clone(estimator).set_params(**common)
     names = ("n_estimators", "subsample_size", "kernel")
     asked = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     return SubSVMClassifier(**asked, **common) if asked or options.rule == "majority" else common

@@ -48,6 +48,7 @@ class Model:
     @classmethod
     def of(cls, run: Run) -> "Model":
         """Return the classifier that judged the labels of a file."""
+        assert run.model is not None  # `do_job` refuses to save what others judged
         return cls(run.model, run.features.transformer, run.options.label, run.table.digest)
 
     @property

@@ -274,7 +274,8 @@ def write_record(
         "input": {
             "paths": [relative(path) for path in run.table.paths], "sha256": run.table.digest,
             "features": relative(run.features_path), "features_sha256": run.features_digest,
-            "base": relative(base),
+            "base": relative(base), "pred_probs": relative(run.judge.path),
+            "pred_probs_sha256": run.judge.digest, "estimator": run.judge.name,
         },
         "options": asdict(run.options), "files": files, "report": digest_file(folder / REPORT),
         "labels": kept,

@@ -106,7 +106,7 @@ def make_schema(label_type: Any) -> Any:
         ("withstands", pa.int64()), ("action", pa.string()), ("reason", pa.string()),
         *((side, pa.list_(pa.int64())) for side in SIDES),
     )  # fmt: skip
-    unknown = ("given_label", *SHARES)
+    unknown = ("given_label", "withstands", *SHARES)  # only votes of SVMs are known to withstand a change
     return pa.schema([pa.field(name, kind, nullable=name in unknown) for name, kind in fields])
 
 

@@ -26,6 +26,9 @@ class Input:
     features: str | None = None  # path of the file of embeddings, and its SHA-256
     features_sha256: str | None = None
     base: str | None = None  # the folder from which partitions are read, if the run was made in parts
+    pred_probs: str | None = None  # path of the file of probabilities that judged, and its SHA-256
+    pred_probs_sha256: str | None = None
+    estimator: str | None = None  # what judged, if it came from a program, which alone has it
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ def _build_record(found: dict[str, Any], folder: Path) -> Record:
     if unknown:  # of a later version, which may mean something else by the rest
         raise ValueError(f"unknown option {min(unknown)}")
     source = record.input
-    others = {name: _seen_from(folder, getattr(source, name)) for name in ("features", "base")}
+    others = {name: _seen_from(folder, getattr(source, name)) for name in ("features", "base", "pred_probs")}
     paths = [_seen_from(folder, one) for one in source.paths]
     options = without_early_exit(record.options)
     return replace(record, input=replace(source, paths=paths, **others), options=options)

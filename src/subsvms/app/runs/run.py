@@ -19,10 +19,11 @@ from subsvms.app.features.make import Features
 from subsvms.app.options import Options
 from subsvms.app.quoting import show
 from subsvms.app.runs.answers import find_answers, has_features, weigh
-from subsvms.app.runs.causes import Origin, find_carriers, find_origins, format_origins
+from subsvms.app.runs.causes import Carriers, Origin, find_carriers, find_origins, format_origins
 from subsvms.app.runs.issues import UNSUSPICIOUS, Issues, find_issues, sort_out
 from subsvms.app.runs.judge import RANK, BatchCorrector, Part
 from subsvms.app.runs.learn import Survey, find_verified, hold_rows, learn_from
+from subsvms.app.runs.other_judges import DEFAULT, Judge
 from subsvms.app.runs.source import Source
 from subsvms.app.runs.tally import Group, Grouping, Tally, add_doubt, group_noise, read_groups
 from subsvms.app.tables.files import digest_file
@@ -58,12 +59,13 @@ class Run:
     # the file of embeddings that replaced the columns; just "features" if they came as an array
     features_path: Path | None
     features_digest: str | None  # SHA-256 of that file
-    model: SubSVMClassifier  # the one that voted
+    model: SubSVMClassifier | None  # the one that voted; None if others judged
     correction: Correction  # what was found about each label
     tally: Tally  # the same, counted
     seconds: dict[str, float] = field(default_factory=dict)  # how long each stage took
     origins: tuple[Origin, ...] = ()  # values of columns at which contradicted labels gather
     groupings: tuple[Grouping, ...] = ()  # how the columns of `Options.by` group the rows
+    judge: Judge = DEFAULT  # whoever judged, if not SVMs that the options describe
 
     @property
     def groups(self) -> dict[str, tuple[Group, ...]]:
@@ -86,7 +88,8 @@ class Run:
         words = "{rows} still in this result: subsvms apply on its folder writes the table without."
         out = Note("left_out", words, rows=rows)
         told = (note for note in self.table.notes if note.kind != "unused")
-        return (*told, *odd, *format_origins(self.origins), *hint, *[out] * (n_out > 0))
+        origins = format_origins(self.origins, self.correction.judge)
+        return (*told, *odd, *origins, *hint, *[out] * (n_out > 0))
 
     @property
     def remarks(self) -> tuple[Note, ...]:
@@ -94,22 +97,26 @@ class Run:
         both = (*self.table.notes, *self.features.notes)
         dropped = (note for note in both if note.kind == "unused")
         used = (note_unused("the column {name} groups the rows", name=show(one)) for one in self.options.by)
-        words, asked = "the column {name} holds answers of people", self.options.answered
-        people = (note_unused(words, name=show(one)) for one in asked)
+        words = "the column {name} holds answers of people"
+        people = [note_unused(words, name=show(one)) for one in self.options.answered]
+        words = "the column {name} holds probabilities, which judge"
+        people += [note_unused(words, name=show(one)) for one in self.options.pred_probs]
         name = self.options.id_column
         named = () if name is None else (note_unused("the column {name} names the rows", name=show(name)),)
         return (*dropped, *used, *people, *named)
 
 
 def run_in_memory(
-    table: LabelledTable, options: Options, *, features: Any = None, n_jobs: int | None = -1,
-    device: str = "cpu", n_witnesses: int = 0, clock: "Clock | None" = None,
+    table: LabelledTable, options: Options, *, features: Any = None, judge: Judge = DEFAULT,
+    n_jobs: int | None = -1, device: str = "cpu", n_witnesses: int = 0, clock: "Clock | None" = None,
 ) -> Run:  # fmt: skip
     """Find the wrong labels of a table in memory; `features` replace its columns."""
     clock, answers = clock or Clock(), find_answers(table, options)
     alone = answers is not None and features is None and not has_features(table, options)
+    alone = alone and not judge.has_probabilities(options)
     features = np.arange(len(table))[:, None] % 2.0 if alone else features  # which says nothing
-    survey = learn_from(Source.of(table), options, features=features, n_jobs=n_jobs, device=device)
+    how: dict[str, Any] = {"features": features, "judge": judge, "n_jobs": n_jobs, "device": device}
+    survey = learn_from(Source.of(table), options, **how)
     clock.lap("learning")
     verified = find_verified(survey.verified, survey.at_hand.rows)
     correction = judge_table(survey.learned, survey.X, survey.at_hand.given, verified)
@@ -124,7 +131,7 @@ def run_in_memory(
     return Run(
         options, table, survey.features, path, digest, survey.learned.model, correction,
         Tally.of(correction, read_groups(survey.groupings, table.columns)), clock.laps,
-        look_for_origins(survey, correction), survey.groupings,
+        look_for_origins(survey, correction), survey.groupings, judge.forget(),
     )  # fmt: skip
 
 
@@ -138,7 +145,7 @@ def look_for_origins(survey: Survey, correction: Correction) -> tuple[Origin, ..
         return ()
     columns = {}
     for name in table.columns.column_names:
-        if name in (table.label, options.id_column, *options.by, *options.answered):
+        if name in (table.label, options.id_column, *options.by, *options.answered, *options.pred_probs):
             continue
         column = table.columns[name]
         meaning = meanings[name] if name in meanings else find_meaning(column, table.decimal_comma)
@@ -218,7 +225,7 @@ def examine_parts(survey: Survey, whole: Part, effort: Effort) -> Finding:
     order = np.argsort(numbers)
     columns, numbers = columns.take(order), numbers[order]
     X, given = corrector.transform(columns), corrector.labels.read(columns)
-    votes = survey.learned.vote(X, numbers, effort)
+    votes = corrector.vote(columns, numbers, n_jobs=effort.n_jobs)
     correction = survey.learned.judge(given, votes, numbers, find_verified(survey.verified, numbers))
     if len(numbers) == tally.rows:
         issues = find_all(run, correction, X)
@@ -240,6 +247,13 @@ def examine_parts(survey: Survey, whole: Part, effort: Effort) -> Finding:
 
 def find_all(run: Run, correction: Correction, X: Table) -> Issues:
     """Return the suspicious rows of a whole table, and what carries the suggestions for them."""
-    issues, seed = find_issues(correction, X), run.options.random_state
-    found = find_carriers(correction, X, issues.rows, random_state=seed, n_jobs=run.model.n_jobs)
-    return replace(issues, carriers=found)
+    issues = find_issues(correction, X)
+    return replace(issues, carriers=find_run_carriers(run, correction, X, issues.rows))
+
+
+def find_run_carriers(run: Run, correction: Correction, X: Table, rows: np.ndarray) -> Carriers | None:
+    """Return what carries the suggestions for some rows; None if the table is large or has no features."""
+    if run.features.stand_in:
+        return None
+    seed, n_jobs = run.options.random_state, getattr(run.model, "n_jobs", None)
+    return find_carriers(correction, X, rows, random_state=seed, n_jobs=n_jobs)

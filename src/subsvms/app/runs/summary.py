@@ -48,6 +48,7 @@ class About:
     features: int  # how many features there are, and from how many columns they come
     columns_used: int
     columns: list[dict[str, Any]]  # what became of each column, as `describe_columns` returns it
+    judge: str | None  # who judged, in words, if not SVMs
     sample: int | None  # rows that charts and certificates are about, if they are a sample of the table
     rule: str  # as in `Options`
     action: str
@@ -57,7 +58,7 @@ class About:
 class Made:
     """What made the result."""
 
-    ensemble: dict[str, Any]  # the SVMs that voted, as `describe_ensemble` returns them
+    ensemble: dict[str, Any]  # what judged, as `describe_ensemble` returns it
     parameters: list[list[str]]  # what was asked for, and what followed from it
     digest: str  # SHA-256 of the table
     versions: list[list[str]]  # by package; by stage
@@ -113,7 +114,8 @@ class Listed:
     n_worst: int  # how many rows are listed in all; how many of them have a label
     n_labels: int
     expected_wrong: float  # how many of the labels listed are expected to be wrong
-    # which share of the verdicts withstand a change ("share"), and how many the surest withstands ("most")
+    # which share of the verdicts withstand a change ("share"), and how many the surest withstands ("most");
+    # nothing if others than SVMs judged
     certified: dict[str, Any]
     noticed: list[dict[str, Any]]  # beside labels, as `notice` returns it
 
@@ -163,7 +165,7 @@ class Summary:
 
 def summarise(finding: Finding, written: Written) -> Summary:
     """Return the summary of a run."""
-    run, issues, withstands = finding.run, finding.issues, finding.run.correction.withstands
+    run, issues, proved = finding.run, finding.issues, finding.run.correction.withstands
     about, counted, noise = describe_table(run), count_labels(run), describe_noise(run)
     made = Made(
         ensemble=describe.describe_ensemble(run), parameters=describe.list_parameters(run),
@@ -175,8 +177,10 @@ def summarise(finding: Finding, written: Written) -> Summary:
         people=describe.list_people(run), agreement=describe.measure_people(run),
         worst=describe.describe_worst(finding.shown, issues, finding.numbers), n_worst=finding.n_issues,
         n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT,
-        certified={"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))},
-        noticed=notice(run, np.arange(len(withstands)) if finding.drawn is None else finding.drawn),
+        certified={}
+        if proved is None
+        else {"share": float(np.mean(proved > 0)), "most": int(proved.max(initial=0))},
+        noticed=notice(run, np.arange(len(run.correction)) if finding.drawn is None else finding.drawn),
     )  # fmt: skip
     listing, tally = format_listing(counted, noise, listed), run.tally
     classes = run.correction.classes.tolist()
@@ -199,8 +203,9 @@ def describe_table(run: Run) -> About:
     return About(
         title=cut(name_table(run)), label=options.label, version=get_version("subsvms"),
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), features=int(features.X.shape[1]),
-        columns_used=len(set(features.sources)), rule=options.rule, action=options.action,
-        columns=describe_columns(features, options.by, options.id_column),
+        columns_used=0 if features.stand_in else len(set(features.sources)), rule=options.rule,
+        action=options.action, judge=run.correction.judge,
+        columns=describe_columns(features, options.by, options.id_column, options.pred_probs),
         sample=None if options.pool_size is None else len(run.correction),
     )  # fmt: skip
 
@@ -209,7 +214,8 @@ def count_labels(run: Run) -> Counted:
     """Return how many rows and labels there are of each kind."""
     correction, tally, missing = run.correction, run.tally, run.tally.rows - run.tally.labelled
     settings, audited, audit = correction.settings, correction.audited, correction.audit
-    kept_by = [[words_of.format_keeper(Halt[name], settings), n] for name, n in tally.kept_by.items()]
+    counts, judge = tally.kept_by.items(), correction.judge
+    kept_by = [[words_of.format_keeper(Halt[name], settings, judge), n] for name, n in counts]
     return Counted(
         rows=tally.rows, labelled=tally.labelled, missing=missing, filled=missing * settings.fill_missing,
         flagged=tally.n_flagged, changed=sum(tally.changed), dropped=tally.dropped, verified=tally.verified,
@@ -252,19 +258,19 @@ def get_version(package: str) -> str:
         return "unknown"
 
 
-def format_noise(noise: Estimated, label: str, n_labels: int) -> list[str]:
+def format_noise(noise: Estimated, label: str, n_labels: int, judge: str | None) -> list[str]:
     """Return in sentences how many of so many labels are wrong: by the class alone, and otherwise."""
     if not noise.explained:
         return [
-            f"The columns do not explain the labels of {label!r}, so how many of the {n_labels:,} labels are "
-            "wrong cannot be estimated."
+            f"{words_of.format_unexplained(judge)} the labels of {label!r}, so how many of the {n_labels:,} "
+            "labels are wrong cannot be estimated."
         ]
     rate = UNKNOWN if noise.error_rate is None else f"about {format_percent(noise.error_rate)}"
     if noise.error_rate is not None and noise.error_rate < UNSEEN:
         rate = "none found"
     by_class = f"Errors that depend on the class alone, among {n_labels:,} labels: {rate}"
     interval = format_interval(*noise.error_rate_interval)
-    return [f"{by_class} ({interval}).", format_others(noise.contradicted_share)]
+    return [f"{by_class} ({interval}).", format_others(noise.contradicted_share, judge)]
 
 
 def format_result(
@@ -272,7 +278,9 @@ def format_result(
 ) -> list[str]:  # fmt: skip
     """Return the result in sentences."""
     rows, flagged = f"{counted.rows:,}", counted.flagged
-    words = format_noise(noise, about.label, counted.labelled) if consensus is None else [str(consensus)]
+    words = [str(consensus)]
+    if consensus is None:
+        words = format_noise(noise, about.label, counted.labelled, about.judge)
     if counted.audited is not None and noise.explained and noise.error_rate is not None:
         words.append(words_of.ESTIMATED_BEFORE)
     found = words_of.Found(

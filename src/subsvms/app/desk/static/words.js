@@ -72,6 +72,7 @@ export function formatNames(/** @type {string[]} */ names) {
 
 /** @param {number | null} number */
 export function formatWithstands(number) {
+  if (number === null) return ""; // only votes of SVMs are known to withstand anything
   if (!number) return "How many more wrong labels this vote withstands cannot be proved.";
   return `The vote withstands ${plural(number, "further wrong label")} anywhere in the table.`;
 }
