@@ -26,7 +26,7 @@ from subsvms.audit._ranking import Ranking
 from subsvms.audit._target import Target, TargetClaim, certify_target
 
 __all__ = [
-    "Audit", "CheckedSet", "Claim", "Confirmation", "ErrorRate", "Forecast", "PassedRing", "Progress", "Ranking",
-    "SimulatedAnnotator", "Target", "TargetClaim", "certify_target", "confirm", "draw_rows", "estimate_error_rate",
-    "run_audit",
+    "Audit", "CheckedSet", "Claim", "Confirmation", "ErrorRate", "Forecast", "PassedRing", "Progress",
+    "Ranking", "SimulatedAnnotator", "Target", "TargetClaim", "certify_target", "confirm", "draw_rows",
+    "estimate_error_rate", "run_audit",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ With q the quality of a label, of which one minus is far too optimistic as a rat
     logit P(wrong) = a + b logit(1 - q),
 
 with normal priors for a and b, from tables whose labels people got wrong and tables with made noise, and what
-the answers so far say (the mode, as in `_locate`). Without qualities the rank stands for them, as on such tables.
+the answers so far say (the mode, as in `_locate`). Without qualities the rank stands for them.
 """
 
 from collections.abc import Mapping

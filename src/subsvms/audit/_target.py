@@ -6,28 +6,28 @@ N labels, of which at most K = floor(eps N) may stay wrong. One random sample, t
 2. c is the largest number with H(c) <= delta, where H(c) = P(Hypergeometric(N rows, c + K + 1 wrong, m draws)
    <= c). If there is none, all but K rows must be looked at, and nothing is left to chance.
 3. m rows are drawn at random, without replacement; people answer about all of them, and correct them.
-4. Walk through the rows, the least suspicious first, up to the (c + 1)-th wrong one of the sample. Rows of the
-   sample were looked at; of the others, those before it need no look, and all after it are looked at. (If
-   fewer than K would stay unseen, K of them may: they are K labels at most.)
+4. Walk through the rows, the least suspicious first, up to the (c + 1)-th wrong one of the sample. Rows of
+   the sample were looked at; of the others, those before it need no look, and all after it are looked at.
+   (If fewer than K would stay unseen, K of them may: they are K labels at most.)
 
 *Claim.* With probability 1 - delta at least, at most K labels are wrong in the end.
 
-*Proof.* Let M rows be wrong, in the order of the walk. Only unsampled rows stay wrong. The claim is false only
-if the walk meets the (K + 1)-th unsampled wrong row before the (c + 1)-th sampled one; say it has met s <= c
-sampled ones by then. Call the first min(M, c + K + 1) wrong rows F. They hold that (K + 1)-th unsampled row,
-which is the (s + K + 1)-th wrong one: so at least K + 1 rows of F are unsampled. Add right rows to F, if it
-has fewer than c + K + 1: that makes unsampled ones only more. Now F is a set of c + K + 1 rows that does not
-depend on the draw, and at most c of them are sampled: the probability of that is H(c) <= delta. Neither the
-order, nor where the wrong rows are in it, nor any estimate has entered.
+*Proof.* Let M rows be wrong, in the order of the walk. Only unsampled rows stay wrong. The claim is false
+only if the walk meets the (K + 1)-th unsampled wrong row before the (c + 1)-th sampled one; say it has met s
+<= c sampled ones by then. Call the first min(M, c + K + 1) wrong rows F. They hold that (K + 1)-th unsampled
+row, which is the (s + K + 1)-th wrong one: so at least K + 1 rows of F are unsampled. Add right rows to F, if
+it has fewer than c + K + 1: that makes unsampled ones only more. Now F is a set of c + K + 1 rows that does
+not depend on the draw, and at most c of them are sampled: the probability of that is H(c) <= delta. Neither
+the order, nor where the wrong rows are in it, nor any estimate has entered.
 
-H grows with c (add a row to F: unsampled ones are not fewer), so c is found by bisection. Rows of the sample that
-were wrong and are corrected count for c alone, and not for K: this credit is what makes the target cheaper
-than an upper limit of the share of wrong labels at the threshold. (That a threshold on a score may be chosen
-by random labels: Candès, Ilyas and Zrnic, 2025, "Probably approximately correct labels".)
+H grows with c (add a row to F: unsampled ones are not fewer), so c is found by bisection. Rows of the sample
+that were wrong and are corrected count for c alone, and not for K: this credit is what makes the target
+cheaper than an upper limit of the share of wrong labels at the threshold. (That a threshold on a score may be
+chosen by random labels: Candès, Ilyas and Zrnic, 2025, "Probably approximately correct labels".)
 
-"Cannot tell" counts as wrong in the walk, and the label stays: such rows come on top of K. Target, level, order
-and m are fixed beforehand; whoever stops early has corrected labels, and claims nothing. m changes what it
-costs, and not what is claimed.
+"Cannot tell" counts as wrong in the walk, and the label stays: such rows come on top of K. Target, level,
+order and m are fixed beforehand; whoever stops early has corrected labels, and claims nothing. m changes what
+it costs, and not what is claimed.
 """
 
 import math
@@ -112,7 +112,8 @@ class TargetClaim(Claim):
 
     def __str__(self) -> str:
         how = f", {self.n_sample:,} of them drawn at random," if self.n_sample else ""
-        said = f"You checked {self.n_answers:,} of {self.n_rows:,} labels{how} and {self.n_overturned:,} were wrong."
+        n, wrong = self.n_answers, self.n_overturned
+        said = f"You checked {n:,} of {self.n_rows:,} labels{how} and {wrong:,} were wrong."
         if not self.finished:
             return f"{said} So far nothing is claimed: that takes the answers to all questions."
         most = f"at most {self.at_most:,} of the {self.n_rows:,} labels ({self.at_most / self.n_rows:.2%})"
@@ -214,7 +215,7 @@ class Target(Interview):
         return Outcome(self.claim, self.most_questions, False, self.random_state)
 
     def apply(self, correction: Correction) -> Correction:
-        """Return the correction with the answers, which are verified; it must be the one that this was made from.
+        """Return the correction with the answers; it must be the one that this was made from.
 
         Once all questions are answered, all other labels are as they were given: the claim is about these, so
         changes of the rule that nobody looked at are taken back. Until then they stand.
@@ -235,17 +236,17 @@ def certify_target(
     correction: Correction | Ranking, error_rate: float = 0.02, *, level: float = 0.95,
     random_state: int | None = None,
 ) -> Target:  # fmt: skip
-    """Begin to ask until at most this share of the labels is wrong, with a confidence that holds for any noise.
+    """Begin to ask until at most this share of the labels is wrong, whatever the noise is.
 
     Rows are drawn at random first, then all rows follow that are more suspicious than a threshold, which the
-    answers set. It takes many answers: a seventh of the table or more, and most of it if the order of suspicion
-    is bad. `forecast` says about how many.
+    answers set. It takes many answers: a seventh of the table or more, and most of it if the order of
+    suspicion is bad. `forecast` says about how many.
 
     Parameters
     ----------
     correction : Correction or Ranking
-        The claim is about its given labels and the answers, and not about the changes of the rule. Labels that
-        people had verified before are taken for right, and are not asked about.
+        The claim is about its given labels and the answers, and not about the changes of the rule. Labels
+        that people had verified before are taken for right, and are not asked about.
     error_rate : float, default=0.02
         Of the labels that nobody had verified, how many may stay wrong: fixed beforehand.
     level : float, default=0.95
@@ -256,9 +257,9 @@ def certify_target(
     Returns
     -------
     Target
-        `next_row` and `answer` ask and answer, `forecast` says how long it takes, `claim` what follows, `labels`
-        are the labels, and `apply` applies the answers. Show neither the label nor the suggestion before the
-        answer.
+        `next_row` and `answer` ask and answer, `forecast` says how long it takes, `claim` what follows,
+        `labels` are the labels, and `apply` applies the answers. Show neither the label nor the suggestion
+        before the answer.
 
     Examples
     --------

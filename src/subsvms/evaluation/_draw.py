@@ -6,9 +6,9 @@ Two strata, by what the metric counts:
     balanced accuracy, F1     rows that are predicted as the one class, and as the other: with a of N_a and b
                               of N_b right, 1/2 [a / (a + N_b - b) + b / (b + N_a - a)] and 2 a / (a + N - b)
 
-Each of these numbers grows with both counts. Answers are shared in proportion to N_h s_h d_h: s_h is about the
-standard deviation of "right" in a stratum, and d_h how much one more right row adds (Neyman, 1934). Both are
-guesses from the given labels; they decide how wide an interval is, and not whether it holds.
+Each of these numbers grows with both counts. Answers are shared in proportion to N_h s_h d_h: s_h is about
+the standard deviation of "right" in a stratum, and d_h how much one more right row adds (Neyman, 1934). Both
+are guesses from the given labels; they decide how wide an interval is, and not whether it holds.
 """
 
 from typing import Any, NamedTuple
@@ -42,8 +42,8 @@ class Tested(NamedTuple):
         if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1 or not len(columns[0]):
             found = ", ".join(str(column.shape) for column in columns)
             raise InputError(
-                "Given labels and predictions must be columns with one label for each row; got arrays of shape "
-                f"{found}: leave out rows without a label."
+                "Given labels and predictions must be columns with one label for each row; got arrays of "
+                f"shape {found}: leave out rows without a label."
             )
         classes, numbers = check_labels(np.concatenate(columns), sum(map(len, columns)))
         given, *predicted = np.split(numbers, len(columns))
@@ -59,7 +59,7 @@ class Tested(NamedTuple):
         return 1 if positive is None else Classes(self.classes).find(positive, "positive")
 
     def split(self, metric: str, positive: Any) -> tuple[np.ndarray, Number]:
-        """Return whether each row is in the first of the two strata, and the metric, of right rows in both."""
+        """Return whether each row is in the first stratum, and the metric, of right rows in both."""
         predicted, n = self.predictions[0], len(self.given)
         if metric not in METRICS:
             raise InputError(f"metric must be one of {', '.join(METRICS)}; got {format_value(metric)}.")
@@ -93,8 +93,8 @@ def draw_test_rows(
     n_answers : int, default=50
         How many answers there will be; all of them are needed.
     other : array-like of shape (n_rows,), default=None
-        Predictions of a second model, for `compare_models`: only rows on which the two differ are drawn, all of
-        them if there are no more.
+        Predictions of a second model, for `compare_models`: only rows on which the two differ are drawn, all
+        of them if there are no more.
     metric : {"accuracy", "balanced_accuracy", "f1"}, default="accuracy"
         What will be asked for; the last two need two classes.
     positive : label, default=None

@@ -13,8 +13,8 @@ a-quantile with probability a at most. Together: alpha at most, whatever W is. (
 would be his limit, and the worst pair, with half of the large stratum right, would make it wide: Berger and
 Boos, 1994.) R is the product of two-sided hypergeometric limits, each of the four at g / 4.
 
-*Computed exactly.* X_h grows with W_h stochastically, and T with X_h: so P_w(T <= t) decreases in w_2, and the
-largest w_2 for each w_1 is found by bisection. Many w_1 are taken in blocks: the probability at the
+*Computed exactly.* X_h grows with W_h stochastically, and T with X_h: so P_w(T <= t) decreases in w_2, and
+the largest w_2 for each w_1 is found by bisection. Many w_1 are taken in blocks: the probability at the
 smallest of a block, and f at its largest, which can only widen the limit.
 
 Lower limits are those of the wrong rows: -f(N - V) with V = N - W is a number of the same kind.

@@ -9,9 +9,9 @@ Where nobody can tell, the lower limit takes the prediction for wrong, the upper
 
 *Two models.* Where they agree, both are right or both are wrong: only the D rows on which they differ count.
 With two classes one of the two is right on each of these: with W for the first, the difference of the
-accuracies is (2 W - D) / N, and W is a count as above, in the strata "the given label is the prediction of the
-first" and "is not". With three and more classes both may be wrong: it is (W - W') / N, with limits of W and
-of W', the rows on which the second is right, each with half of what they may miss.
+accuracies is (2 W - D) / N, and W is a count as above, in the strata "the given label is the prediction of
+the first" and "is not". With three and more classes both may be wrong: it is (W - W') / N, with limits of W
+and of W', the rows on which the second is right, each with half of what they may miss.
 """
 
 from collections.abc import Sequence
@@ -64,8 +64,8 @@ class ScoreInterval:
     def __str__(self) -> str:
         return (
             f"With {100 * self.level:.6g}% confidence the {NAMES[self.metric]} on the true labels is between "
-            f"{self.low:.1%} and {self.high:.1%}, if the {format_answers(self)} are right; with the labels as "
-            f"given it is {self.noisy:.1%}."
+            f"{self.low:.1%} and {self.high:.1%}, if the {format_answers(self)} are right; with the labels "
+            f"as given it is {self.noisy:.1%}."
         )
 
 
@@ -109,8 +109,8 @@ class Comparison:
         elif low == high:
             found = f"both models are equally accurate on the true labels: {low:.1f}"
         return (
-            f"With {100 * self.level:.6g}% confidence {found} percentage points, if the {format_answers(self)} "
-            f"are right; with the labels as given the difference is {noisy:.1f}."
+            f"With {100 * self.level:.6g}% confidence {found} percentage points, if the "
+            f"{format_answers(self)} are right; with the labels as given the difference is {noisy:.1f}."
         )
 
 
@@ -126,7 +126,8 @@ def score_interval(
     """Return an interval of a model's score on the true labels of a test set whose labels are noisy.
 
     It holds with the probability `level` at least, for any noise and any model, if the answers are right and
-    the rows are those that `draw_test_rows` drew for this metric, all of them and no others. Nothing is cleaned.
+    the rows are those that `draw_test_rows` drew for this metric, all of them and no others. Nothing is
+    cleaned.
 
     Parameters
     ----------
