@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 from subsvms.audit._locate import fit_hits
 from subsvms.audit._ranking import Ranking
 
-PRIORS = np.array([(0.6, 0.8), (1.2, 0.3)])  # means and standard deviations of a and b
+PRIORS = np.array([(0.1, 0.8), (1.2, 0.3)])  # means and standard deviations of a and b
 MOST_SURE = 0.004  # q and 1 - q are not taken to be less
 FACTORS = (
     (0, 2.2),
