@@ -22,14 +22,13 @@ Lower limits are those of the wrong rows: -f(N - V) with V = N - W is a number o
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln
 
-from subsvms.audit._evidence import log_chance
-
 FOR_REGION = 0.05  # of alpha, for the region R
-MOST_BLOCKS = 400
+MOST_BLOCKS = 200
 TIE = 1e-9  # values of T that differ by less are the same
 Number = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -111,6 +110,17 @@ def bisect(most: int, is_out: Callable[[int], bool]) -> int:
 
 def list_chances(size: int, right: np.ndarray, asked: int) -> np.ndarray:
     """Return P(X = x) for each number of right rows and x from 0 to `asked`: (len(right), asked + 1)."""
-    x = np.arange(asked + 1)
-    ways = gammaln(asked + 1.0) - gammaln(x + 1.0) - gammaln(asked - x + 1.0)
-    return np.exp(ways + log_chance(size, right[:, None], asked, x))
+    log = list_log_factorials(int(size))
+    x, right = np.arange(asked + 1), np.asarray(right)[:, None]
+    left, others = right - x, size - right - asked + x  # right and wrong rows that are not drawn
+    possible = (left >= 0) & (others >= 0)
+    left, others = np.maximum(left, 0), np.maximum(others, 0)
+    ways = log[right] - log[left] + log[size - right] - log[others] - log[x] - log[asked - x]
+    all_ways = log[size] - log[asked] - log[size - asked]
+    return np.where(possible, np.exp(ways - all_ways), 0.0)
+
+
+@lru_cache(maxsize=8)
+def list_log_factorials(n: int) -> np.ndarray:
+    """Return log k! for k from 0 to n."""
+    return gammaln(np.arange(n + 1.0) + 1.0)
