@@ -158,6 +158,15 @@ def test_applying_it_gives_the_labels_of_the_claim():
     assert "at most 30 of the 600" in str(done.audit.claim)
 
 
+def test_changes_of_the_rule_that_nobody_looked_at_are_taken_back_in_the_end_and_not_before():
+    changed = np.arange(600) >= 590  # the least suspicious rows
+    ranking = Ranking.make(["a"] * 600, ["b"] * 600, range(600), flagged=changed)
+    target = certify_target(ranking, 0.05)
+    assert np.all(target.labels[changed] == "b") and len(target.claim.standing) == 10
+    run_audit(target, lambda row: "a")
+    assert np.all(target.labels == "a") and len(target.claim.standing) == 0
+
+
 def run_audit_until(target, clean, n):
     for _ in range(n):
         target.answer(target.next_row, clean[target.next_row])

@@ -49,10 +49,8 @@ class Strata:
 def find_upper(number: Number, strata: Strata, alpha: float) -> float:
     """Return an upper limit of `number(W_1, W_2)`: it is too low with probability alpha at most."""
     spare = FOR_REGION * alpha
-    (low_1, high_1), (low_2, high_2) = (
-        find_region(*map(int, one), spare / 2.0)
-        for one in zip(strata.sizes, strata.asked, strata.right, strict=True)
-    )
+    found = zip(strata.sizes.tolist(), strata.asked.tolist(), strata.right.tolist(), strict=True)
+    (low_1, high_1), (low_2, high_2) = (find_region(N, n, x, spare / 2.0) for N, n, x in found)
     edges = np.unique(np.linspace(low_1, high_1 + 1, min(high_1 - low_1 + 1, MOST_BLOCKS) + 1).astype(int))
     first, last = edges[:-1], edges[1:] - 1
     most = count_most(number, strata)

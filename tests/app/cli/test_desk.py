@@ -124,7 +124,9 @@ def test_an_estimate_in_a_file(corrected, folder, tmp_path):
     assert said(folder, "--status") == output.removeprefix("30 answers were entered. ")
 
 
-def test_a_target_says_what_it_takes_asks_whether_to_begin_and_ends_with_its_claim(corrected, folder, tmp_path):
+def test_a_target_says_what_it_takes_asks_whether_to_begin_and_ends_with_its_claim(
+    corrected, folder, tmp_path
+):
     path = tmp_path / "t.csv"
     ask = ("audit", folder, "--until", 0.1, "--questions", path)
     shown = " ".join(call(*ask, input="n\n").output.split())

@@ -89,7 +89,7 @@ def audit(folder: Folder, **given: Any) -> None:
             words = "{until} is a mode of its own: leave out {answers}, {estimate}, {repeat}, {for_model}."
             raise InputError(Sentence(words))
         if not (asked.status or asked.import_from is not None):
-            agree_on_target(folder, asked)
+            agree_on_target(folder, asked.until, asked)
         ask(folder, asked, "until", "Questions about labels of {title}", error_rate=asked.until)
         return
     n_answers = asked.answers or asked.estimate
@@ -123,11 +123,10 @@ def ask(folder: Path, asked: AuditOptions, part: str, first: str, **how: Any) ->
             print_progress(desk)
 
 
-def agree_on_target(folder: Path, asked: AuditOptions) -> None:
+def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
     """Say about how many answers a target takes, and others, and ask whether to begin it."""
     from subsvms.app.desk.audit import ask_forecasts
 
-    wanted = asked.until
     found = ask_forecasts(folder, sorted({wanted, *USUAL_TARGETS}), asked.level or 0.95)
     if found is None:  # it was begun, and goes on
         return
