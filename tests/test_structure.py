@@ -24,7 +24,7 @@ GROUND = """
     exceptions _callers _columns _numbers _labels _validation _effort _atomic _states metrics
 """
 APP_GROUND = "app.quoting app.names"  # for all of the application
-LIBRARY = "ensemble certificates theory correction annotators audit displays adversaries datasets"
+LIBRARY = "ensemble certificates theory correction annotators audit evaluation displays adversaries datasets"
 MAY_USE = {  # each room, and the rooms it may import from, besides the ground and itself
     **dict.fromkeys(f"{GROUND} {APP_GROUND}".split(), ""),
     "ensemble": "",
@@ -32,6 +32,7 @@ MAY_USE = {  # each room, and the rooms it may import from, besides the ground a
     "theory": "ensemble certificates",
     "correction": "ensemble certificates",
     "audit": "correction",
+    "evaluation": "audit",
     "annotators": "correction",
     "adversaries": "",
     "datasets": "",
@@ -123,7 +124,7 @@ def test_only_a_few_modules_touch_compiled_code():
 PUBLIC = {  # what users may count on: changing it is a change of the interface
     "subsvms": """
         Correction LabelCorrector SubSVMClassifier adversaries annotators audit certificates
-        correct_labels correct_table datasets displays exceptions load metrics save scale theory
+        correct_labels correct_table datasets displays evaluation exceptions load metrics save scale theory
     """,
     "subsvms.adversaries": """
         ATTACKS Attack attack boundary_flips class_conditional_flips directed_flips greedy_flips
@@ -131,8 +132,8 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
     """,
     "subsvms.annotators": "Consensus Person find_consensus measure_agreement",
     "subsvms.audit": """
-        Audit CheckedSet Claim Confirmation ErrorRate PassedRing Progress Ranking SimulatedAnnotator confirm
-        draw_rows estimate_error_rate run_audit
+        Audit CheckedSet Claim Confirmation ErrorRate Forecast PassedRing Progress Ranking SimulatedAnnotator
+        Target TargetClaim certify_target confirm draw_rows estimate_error_rate run_audit
     """,
     "subsvms.certificates": """
         CertifiedCurve ExactCertificate LabelFlips Standing certified_curve certify
@@ -142,6 +143,7 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
     "subsvms.datasets": "make_separable_gaussians",
     "subsvms.displays": "CertifiedCurveDisplay NoiseMatrixDisplay RegularityDisplay VotesDisplay",
     "subsvms.ensemble": "LinearCommittee SubSVMClassifier load save",
+    "subsvms.evaluation": "Comparison ScoreInterval compare_models draw_test_rows score_interval",
     "subsvms.exceptions": "DeviceError InputError LabelNoiseWarning TableError",
     "subsvms.metrics": "skew_insensitive_f_score",
     "subsvms.scale": "BatchCorrector correct_batch correct_batches fit_batches",

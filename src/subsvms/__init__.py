@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
         certificates,
         datasets,
         displays,
+        evaluation,
         exceptions,
         metrics,
         scale,
@@ -32,8 +33,8 @@ _HOMES |= dict.fromkeys(("SubSVMClassifier", "load", "save"), "ensemble") | {"co
 
 __all__ = [
     "Correction", "LabelCorrector", "SubSVMClassifier", "adversaries", "annotators", "audit", "certificates",
-    "correct_labels", "correct_table", "datasets", "displays", "exceptions", "load", "metrics",
-    "save", "scale", "theory",
+    "correct_labels", "correct_table", "datasets", "displays", "evaluation", "exceptions", "load",
+    "metrics", "save", "scale", "theory",
 ]  # fmt: skip
 _MODULES = tuple(name for name in __all__ if name not in _HOMES)
 if find_spec("pyarrow") is None:  # no subsvms[app]; help(subsvms) and import * would load these and fail

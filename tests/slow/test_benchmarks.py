@@ -76,6 +76,9 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what it wr
      "MEMORY = MEMORY.replace('1_000_000', '3_000').replace('=1000', '=20')"),
     ("speed_rows", "--times 1 --limit 60 --out {}/speed_rows.json --only Rows", "speed_rows.json",
      "ROWS, find_methods = (300,), dict"),
+    ("targets", "score --only splice --results {}", "targets.md",
+     "from sklearn.datasets import load_wine; ordinary.load = lambda *_: load_wine(return_X_y=True);"
+     "N_DRAWS, ANSWERS, METRICS, KINDS = 4, (20,), ('accuracy',), ('uniform',)"),
     ("tool", "--data-dir {} --seeds 1", "tool.md", "ATTACKS = {'clean': None}"),
     ("verified", "--seeds 0 --only 'breast cancer' --results {} --workers 1", "verified.md",
      "KINDS = ('clean', 'uniform')"),

@@ -349,6 +349,10 @@ class AuditOptions(WriteOptions, PageOptions):
         None, "Instead: check so many labels drawn at random, to estimate how many are wrong.",
         span=(1, None),
     )  # fmt: skip
+    until: float | None = option(
+        None, "Instead: ask until at most this share of the labels is wrong, such as 0.02.", span=(0.001, 0.5)
+    )
+    yes: bool = option(False, "For {until}: begin without asking whether to.")
     repeat: bool | None = option(
         None,
         "Whether to ask again about labels that an answer overturns, and about some others; by default "

@@ -12,6 +12,7 @@
 - `_apply`: what follows for a correction;
 - `_claim`: the same in plain words;
 - `_estimate`: how many labels are wrong in all;
+- `_target`: asking until at most a share of the labels is wrong; `_forecast`: how long that takes;
 - `_people`: asking a person, or a simulated one.
 """
 
@@ -19,10 +20,13 @@ from subsvms.audit._audit import Audit
 from subsvms.audit._claim import CheckedSet, Claim, PassedRing, Progress
 from subsvms.audit._confirm import Confirmation, confirm
 from subsvms.audit._estimate import ErrorRate, draw_rows, estimate_error_rate
+from subsvms.audit._forecast import Forecast
 from subsvms.audit._people import SimulatedAnnotator, run_audit
 from subsvms.audit._ranking import Ranking
+from subsvms.audit._target import Target, TargetClaim, certify_target
 
 __all__ = [
-    "Audit", "CheckedSet", "Claim", "Confirmation", "ErrorRate", "PassedRing", "Progress", "Ranking",
-    "SimulatedAnnotator", "confirm", "draw_rows", "estimate_error_rate", "run_audit",
+    "Audit", "CheckedSet", "Claim", "Confirmation", "ErrorRate", "Forecast", "PassedRing", "Progress",
+    "Ranking", "SimulatedAnnotator", "Target", "TargetClaim", "certify_target", "confirm", "draw_rows",
+    "estimate_error_rate", "run_audit",
 ]  # fmt: skip

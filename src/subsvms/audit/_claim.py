@@ -146,7 +146,7 @@ class Progress:
 
     Attributes
     ----------
-    stage : {"changes", "held_back", "locate", "confirm", "rest", "done"}
+    stage : {"changes", "held_back", "locate", "confirm", "sample", "rest", "done"}
     asked, of, n_repeats : int
         Answers in this stage, how many there may be, and how many wait for a repeat.
     n_rows, hits, share : int, int, float
@@ -179,6 +179,7 @@ class Progress:
                 return f"{what}: nobody has answered about {'them' if self.stage in sets else 'it'} yet"
             return f"{what}: {self.hits} of {self.asked} wrong so far"
         names = {"locate": "Locating wrong labels", "rest": "The most suspicious of the rest"}
+        names["sample"] = "Labels drawn at random"
         return f"{names[self.stage]}: {self.asked} of {self.of}" if self.stage in names else "Done"
 
 

@@ -193,7 +193,7 @@ class Interview:
 
     @property
     def stage(self) -> str:
-        """Where it is: "changes", "held_back", "locate", "confirm", "rest" or "done"."""
+        """Where it is: "changes", "held_back", "locate", "confirm", "sample", "rest" or "done"."""
         return "done" if self.next_row is None else self._stage
 
     @property
@@ -202,7 +202,7 @@ class Interview:
         if self.next_row is None:
             return Progress("done", 0, 0)
         base = Progress(self._stage, self._asked, self._of, n_repeats=len(self._repeats.waiting))
-        if self._stage in ("locate", "rest"):
+        if self._stage in ("locate", "sample", "rest"):
             return base
         ring = self.rings[-1]
         scores = self._score(ring.rows[ring.draws[: self._asked]])

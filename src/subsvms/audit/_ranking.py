@@ -29,6 +29,8 @@ class Ranking:
     flagged, held_back : ndarray of bool of shape (n_rows,)
         Whether the rule changes the label to the suggested one, or would with another action; and whether
         it held such a change back. None stands for no rows.
+    quality : ndarray of shape (n_rows,) or None
+        How credible each label is, for forecasts alone.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Ranking:
     contradicted: np.ndarray
     flagged: np.ndarray = None  # type: ignore[assignment]  # arrays of False, made below
     held_back: np.ndarray = None  # type: ignore[assignment]
+    quality: np.ndarray | None = None
 
     def __post_init__(self):
         for name in ("flagged", "held_back"):
@@ -60,7 +63,7 @@ class Ranking:
         flagged = correction.flagged & asked
         return cls(
             correction.classes, correction.given, correction.judgement.rival, order,
-            correction.contradicted, flagged, correction.held_back,
+            correction.contradicted, flagged, correction.held_back, correction.label_quality,
         )  # fmt: skip
 
     @classmethod

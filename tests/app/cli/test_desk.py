@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -12,7 +13,7 @@ import pytest
 from answered_audits import answer_all, fill_in, make_folder, person_of
 from loans import call, read
 
-from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk
+from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk, UntilDesk
 from subsvms.app.runs.history_file import holds_decisions
 
 
@@ -123,13 +124,45 @@ def test_an_estimate_in_a_file(corrected, folder, tmp_path):
     assert said(folder, "--status") == output.removeprefix("30 answers were entered. ")
 
 
+def test_a_target_says_what_it_takes_asks_whether_to_begin_and_ends_with_its_claim(
+    corrected, folder, tmp_path
+):
+    path = tmp_path / "t.csv"
+    ask = ("audit", folder, "--until", 0.1, "--questions", path)
+    shown = " ".join(call(*ask, input="n\n").output.split())
+    assert re.match(r"At most 10% of the labels wrong: about \d+ answers \(\d+ to \d+ in four of five", shown)
+    assert "For 2% it would be" in shown and shown.endswith("Begin? [Y/n]: n") and not path.exists()
+    assert not holds_decisions(folder / "decisions.sqlite")
+    shown = said(folder, "--until", 0.1, "--yes", "--questions", path)
+    assert f"enter it with: subsvms audit {folder} --until 0.1 --import {path}" in shown
+    while True:
+        fill_in(path, person_of(corrected.clean))
+        shown = said(folder, "--until", 0.1, "--import", path)
+        if "To write the table" in shown:
+            break
+        said(folder, "--until", 0.1, "--questions", path, "--force")  # it does not ask again whether to
+    n = UntilDesk(folder).work.audit.n_rows
+    claim = f"at most {n // 10} of the {n} labels"
+    assert claim in shown and claim in said(folder, "--status")
+    assert claim in " ".join(call("apply", folder).output.split())
+    for words in (("audit", folder, "--answers", 20), ("confirm", folder)):
+        output = " ".join(call(*words, "--questions", tmp_path / "a.csv", code=2).output.split())
+        assert "questions for a target were answered, which does not go together with an audit" in output
+    labels = [row["default"] for row in read(folder / "final.csv")]
+    wrong = [label != right for label, right in zip(labels, corrected.clean, strict=True) if right]
+    assert sum(wrong) <= n // 10 + 2  # and rows without a label
+
+
 ONE = "Give only one of --questions, --import and --status."
+OWN = "--until is a mode of its own: leave out --answers, --estimate, --repeat, --for-model."
 OTHER = "--estimate asks about other rows than an audit: leave out --answers, --repeat, --for-model."
 
 
 @pytest.mark.parametrize("words, sentence", [
     ("--status --questions q.csv", ONE), ("--import a.csv --questions q.csv", ONE),
     ("--estimate 50 --answers 50", OTHER), ("--estimate 50 --no-repeat", OTHER),
+    ("--until 0.02 --answers 50", OWN), ("--until 0.02 --estimate 50", OWN),
+    ("--until 0.02 --import a.csv", "There is no target in "),
     ("--answers 5000 --questions q.csv",
      "There are 398 labels to ask about, too few for 5000 answers: ask for fewer (--answers)."),
     ("--import a.csv", "There is no audit in "), ("--estimate 20 --import a.csv", "There is no estimate in "),

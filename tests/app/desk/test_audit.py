@@ -13,10 +13,10 @@ from loans import call, make_rows, write
 from nasty_texts import assert_refused
 
 from subsvms.app.desk import audit as desks
-from subsvms.app.desk.audit import AuditDesk, EstimateDesk, NotAsked
+from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk, NotAsked, Result, UntilDesk
 from subsvms.app.names import DECISIONS
 from subsvms.app.runs.history_file import holds_decisions
-from subsvms.audit import Audit, draw_rows, estimate_error_rate, run_audit
+from subsvms.audit import Audit, certify_target, draw_rows, estimate_error_rate, run_audit
 from subsvms.exceptions import TableError
 
 
@@ -339,6 +339,31 @@ def test_audit_and_estimate_share_a_folder_and_rows_that_were_answered_are_not_a
     answer_all(estimate, person_of(made.clean))
     assert estimate.progress()["finished"] and audit.progress()["finished"]
     assert AuditDesk(made.folder).progress() == audit.progress()
+
+
+# The target
+
+
+def test_a_target_at_the_desk_is_that_in_memory_and_has_its_folder_for_itself(made, seed):
+    desk = UntilDesk(made.folder, error_rate=0.1, seed=seed)
+    person = person_of([None if i % 40 == 0 else label for i, label in enumerate(made.clean)])
+    answer_all(desk, person, most=20)
+    assert desk.progress()["total"].startswith("20 of about ") and desk.progress()["claim"] is None
+    answer_all(UntilDesk(made.folder), person, who="Bob")
+    target = run_audit(certify_target(desk.scores.rank(), 0.1, random_state=seed), person)
+    assert desk.progress()["claim"] == str(target.claim) and desk.progress()["finished"]
+    assert desk.work.audit.state == target.state and target.claim.n_untold > 0
+    assert Result.read(desk).answered == {row + 1: label for row, label in desk.work.labels.items()}
+    found = assert_refused("The target in ", UntilDesk, made.folder, error_rate=0.05)
+    assert "was begun with until=0.1: leave" in found
+    for kind in (AuditDesk, ConfirmDesk):
+        assert_refused(f"In {str(made.folder)!r} questions for a target", kind, made.folder)
+
+
+def test_after_an_audit_no_target_is_begun(made):
+    answer_all(AuditDesk(made.folder), person_of(made.clean), most=1)
+    said = assert_refused(f"In {str(made.folder)!r} questions for an audit", UntilDesk, made.folder)
+    assert "were answered, which does not go together with a target" in said
 
 
 # The folder

@@ -7,7 +7,7 @@ from answered_audits import read_answers
 from browsers import ask, get, post
 from loans import read
 
-from subsvms.app.desk.audit import AuditDesk, EstimateDesk
+from subsvms.app.desk.audit import AuditDesk, EstimateDesk, UntilDesk
 
 
 class Client:
@@ -106,3 +106,11 @@ def test_an_estimate_has_other_words(folder):
     assert "You see 12 rows of the table" in page and "come again" not in page
     assert "Some questions come again" in Client(AuditDesk(folder)).get("").text
     assert client.answer(client.ask(), "yes").json()["told"]["given"] in ("yes", "no")
+
+
+def test_the_page_of_a_target_says_that_nothing_is_claimed_before_the_end(folder):
+    client = Client(UntilDesk(folder, error_rate=0.1))
+    page = client.get("").text
+    assert "nothing is claimed before all questions are answered" in page and "more suspicious than" in page
+    told = client.answer(client.ask(), "yes").json()
+    assert told["told"]["given"] in ("yes", "no") and " of about " in told["progress"]["total"]

@@ -17,6 +17,7 @@ from subsvms.app.options import (
 )
 from subsvms.exceptions import InputError, Sentence
 
+USUAL_TARGETS = (0.01, 0.02, 0.05, 0.1)  # for which it says what they would take
 CONFIRM_OPTIONS = "seed level questions import_from who status force port browser".split()
 Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]
 
@@ -83,6 +84,14 @@ def audit(folder: Folder, **given: Any) -> None:
     if asked.estimate is not None and any(one is not None for one in others):
         words = "{estimate} asks about other rows than an audit: leave out {answers}, {repeat}, {for_model}."
         raise InputError(Sentence(words))
+    if asked.until is not None:
+        if any(one is not None for one in (*others, asked.estimate)):
+            words = "{until} is a mode of its own: leave out {answers}, {estimate}, {repeat}, {for_model}."
+            raise InputError(Sentence(words))
+        if not (asked.status or asked.import_from is not None):
+            agree_on_target(folder, asked.until, asked)
+        ask(folder, asked, "until", "Questions about labels of {title}", error_rate=asked.until)
+        return
     n_answers = asked.answers or asked.estimate
     how: Any = {"n_answers": n_answers, "repeat": asked.repeat, "for_model": asked.for_model}
     part = "audit" if asked.estimate is None else "estimate"
@@ -112,6 +121,23 @@ def ask(folder: Path, asked: AuditOptions, part: str, first: str, **how: Any) ->
             said += f", at most {desk.page_words['most_questions']:,}"
             open_page(desk, said, "answer", "answers", asked.port, asked.browser)
             print_progress(desk)
+
+
+def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
+    """Say about how many answers a target takes, and others, and ask whether to begin it."""
+    from subsvms.app.desk.audit import ask_forecasts
+
+    found = ask_forecasts(folder, sorted({wanted, *USUAL_TARGETS}), asked.level or 0.95)
+    if found is None:  # it was begun, and goes on
+        return
+    print_text(f"At most {100 * wanted:.4g}% of the labels wrong: {found.pop(wanted)}.")
+    for rate, forecast in found.items():
+        print_text(f"For {100 * rate:.4g}% it would be {forecast}.")
+    print_text(
+        "Nothing is claimed before all questions are answered; each answer corrects its label at once."
+    )
+    if not (asked.yes or typer.confirm("Begin?", default=True)):
+        raise typer.Exit()
 
 
 def open_page(desk: Any, first: str, verb: str, what: str, port: int, browser: bool) -> None:

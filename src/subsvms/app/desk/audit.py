@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.desk.opened import Desk, open_acts, refuse_old
-from subsvms.app.desk.questions import Confirm, Sample, Turns, take
+from subsvms.app.desk.questions import Confirm, Reach, Sample, Turns, forecast_targets, take
 from subsvms.app.features.make import LEFT_OUT
 from subsvms.app.names import SCORE_PARTS, SCORES
 from subsvms.app.options import tell_flags, write_command
@@ -30,8 +30,9 @@ from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import NOTHING, Setting, TableError
 
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it
-WORDS = {"audit": "audit", "confirm": "confirmation", "estimate": "estimate"}
-NAMES = {"random_state": "seed", "confidence": "level"}  # of options on the command line
+WORDS = {"audit": "audit", "confirm": "confirmation", "estimate": "estimate", "until": "target"}
+NAMES = {"random_state": "seed", "confidence": "level", "error_rate": "until"}  # as the command line has it
+SPOILED = {"until": {"audit", "confirm"}, "audit": {"until"}, "confirm": {"until"}}  # by answers to these
 
 
 class QuestionDesk(Desk):
@@ -49,10 +50,11 @@ class QuestionDesk(Desk):
         repeat: bool | None = None,
         confidence: float | None = None,
         for_model: bool | None = None,
+        error_rate: float | None = None,
         create: bool = True,
     ):
         super().__init__(folder, create=create)
-        self.part = self.kind.part  # what the questions are for: "audit", "confirm" or "estimate"
+        self.part = self.kind.part  # what they are for: "audit", "confirm", "until" or "estimate"
         leak = ("leak", tell_flags(LEFT_OUT["leak"]))  # version 0.1.0 wrote the sentence alone
         lines = [line for line in self.record.found.columns if line.get("why", line["how"]) in leak]
         leaks = {name for line in lines for name, _ in line["columns"]}  # they give the label away
@@ -66,7 +68,7 @@ class QuestionDesk(Desk):
         self.log: list[Answer] = []  # what `work` has taken
         options = {
             "n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence,
-            "for_model": for_model,
+            "for_model": for_model, "error_rate": error_rate,
         }  # fmt: skip
         try:
             self._open(create, {name: value for name, value in options.items() if value is not None})
@@ -93,7 +95,7 @@ class QuestionDesk(Desk):
                 if not self.decisions.answers.get(part):  # else another process was first
                     self.decisions.begin(connection, part, asdict(self._draw(wanted)))
         elif part not in self.decisions.begun:
-            more = {"estimate": NOTHING} if part == "estimate" else {}
+            more = {part: NOTHING} if part in ("estimate", "until") else {}
             command = write_command(self.room, **more)
             raise TableError(f"There is no {WORDS[part]} in {str(self.folder)!r}: begin one with {command}.")
         self._refresh()
@@ -110,7 +112,15 @@ class QuestionDesk(Desk):
         return self.kind.draw(self.scores, answered | self.decisions.given_labels.keys(), how, first)
 
     def _refuse_late(self) -> None:
-        """Raise an error if a confirmation would ask what an audit asks, answered while its page was open."""
+        """Raise an error if other questions were answered that ask the same, or spoil what these prove."""
+        spoiled = [one for one in SPOILED.get(self.part, ()) if self.decisions.answers.get(one)]
+        if spoiled:
+            raise TableError(
+                "In {folder!r} questions for {article} {other} were answered, which does not go together "
+                "with {own}: correct the table again, into another folder{output:aside}.",
+                folder=str(self.folder), article="an" if spoiled[0] == "audit" else "a",
+                other=WORDS[spoiled[0]], own="a target" if self.part == "until" else "an audit",
+            )  # fmt: skip
         if self.part == "confirm" and self.decisions.answers.get("audit"):
             command = write_command("audit", self.folder)
             raise TableError(
@@ -312,14 +322,21 @@ class EstimateDesk(QuestionDesk):
     kind = Sample
 
 
-DESKS: dict[str, type[QuestionDesk]] = {one.kind.part: one for one in (ConfirmDesk, AuditDesk, EstimateDesk)}
+class UntilDesk(QuestionDesk):
+    """Questions until at most a share of the labels is wrong, `error_rate`: .02 by default."""
+
+    kind = Reach
+
+
+ROOMS = (ConfirmDesk, AuditDesk, UntilDesk, EstimateDesk)
+DESKS: dict[str, type[QuestionDesk]] = {one.kind.part: one for one in ROOMS}
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
     """What people answered about a run's folder, and what follows: nothing before the first answer."""
 
-    turns: Turns | None  # the audit, or the confirmation if there is no audit
+    turns: Turns | None  # the audit, the confirmation if there is no audit, or the target
     sample: Sample | None  # the rows of the estimate
     answers: list[Answer]  # all of them
     action: str  # of the run: it is for what is confirmed
@@ -332,13 +349,13 @@ class Result:
         works: dict[str, Any] = {}
         scores = read_own_scores(desk) if any(answers.values()) else None
         with desk.fitting():
-            for kind in (Confirm, Turns, Sample):
+            for kind in (Confirm, Turns, Reach, Sample):
                 if scores is not None and answers.get(kind.part):
                     works[kind.part] = kind.begin(begun[kind.part], scores)
                     first = answers.get("confirm", []) if kind is Turns else []
                     take(works[kind.part], [*first, *answers[kind.part]])
         said = [answer for some in answers.values() for answer in some]
-        turns = works.get("audit") or works.get("confirm")
+        turns = works.get("audit") or works.get("confirm") or works.get("until")
         return cls(turns, works.get("estimate"), said, desk.options.action)
 
     @property
@@ -421,8 +438,19 @@ def read_own_scores(desk: Desk) -> Scores:
     return scores
 
 
+def ask_forecasts(folder: Path, rates: list[float], level: float) -> dict[float, Any] | None:
+    """Return about how many answers some targets take; None if one was begun and answered."""
+    with closing(Desk(folder)) as desk:
+        decided = desk.decisions.given_labels.keys()
+        answered = desk.decisions.answers
+        if answered.get("until"):
+            return None
+        known = {answer.row for answer in answered.get("estimate", [])}
+        return forecast_targets(read_own_scores(desk), known | decided, rates, level)
+
+
 def count_answers(folder: Path) -> dict[str, int]:
-    """Return which of "audit", "confirm" and "estimate" were begun in a run's folder, and their answers."""
+    """Return the number of answers of each "audit", "confirm", "until" and "estimate" that was begun."""
     read_record(folder)  # an error says that this is not the folder of a run
     with closing(open_acts(folder)) as decisions:
         refuse_old(folder, decisions)

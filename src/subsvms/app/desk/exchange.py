@@ -177,6 +177,7 @@ def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) ->
         raise TableError("There is nothing to ask: all questions are answered.")
     write_content(target, render(list_lines(desk, number, rows)))
     asked = {"estimate": desk.page_words["n_answers"]} if desk.part == "estimate" else {}
+    asked |= {"until": desk.work.options["error_rate"]} if desk.part == "until" else {}
     shown = ", ".join(map(show, desk.classes[:CLASSES_SHOWN]))
     more = ", ..." if len(desk.classes) > CLASSES_SHOWN else ""
     return (

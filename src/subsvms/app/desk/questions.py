@@ -16,7 +16,17 @@ import msgspec
 
 from subsvms.app.runs.answer_store import Answer, BegunAudit, BegunEstimate
 from subsvms.app.runs.parquet_files import Scores
-from subsvms.audit import Audit, Confirmation, ErrorRate, Ranking, draw_rows, estimate_error_rate
+from subsvms.audit import (
+    Audit,
+    Confirmation,
+    ErrorRate,
+    Forecast,
+    Ranking,
+    Target,
+    certify_target,
+    draw_rows,
+    estimate_error_rate,
+)
 from subsvms.exceptions import InputError, Setting, TableError
 
 ALL = 2**62  # of the upcoming rows
@@ -37,12 +47,12 @@ class Turns:
 
     part, option = "audit", "answers"  # what it is for, and the option for the number of answers
     why_one = "a table has one audit, because trying several until one passes would void its claim"
-    kind: type[Audit] | type[Confirmation] = Audit
+    kind: type[Audit] | type[Confirmation] | type[Target] = Audit
     defaults: dict[str, Any] = {
         "n_answers": 50, "repeat": True, "random_state": 0, "confidence": 0.95, "for_model": False,
     }  # fmt: skip
 
-    def __init__(self, audit: Audit | Confirmation, left_out: Iterable[int] = ()):
+    def __init__(self, audit: Audit | Confirmation | Target, left_out: Iterable[int] = ()):
         self.left_out = list(left_out)  # rows from 1 that people had decided before
         self.audit, self.options = audit, audit.state | {"n_answers": audit.outcome.n_answers}
         self.repeats = audit.outcome.repeat
@@ -216,6 +226,38 @@ class Confirm(Turns):
                 "The run changed no label and held none back, so there is nothing to confirm: to find wrong "
                 "labels by answers, make an audit."
             )
+
+
+class Reach(Turns):
+    """Random rows, and then all that are suspicious enough, until at most a share of the labels is wrong."""
+
+    part, option = "until", ""
+    why_one = "another target or another sample would void its claim"
+    kind = Target
+    defaults = {"error_rate": 0.02, "random_state": 0, "confidence": 0.95}
+
+    @classmethod
+    def _check(cls, ranking, how):
+        _check_few(ranking, 1, "until")
+
+    def describe(self, n_answers: int, action: str) -> dict[str, Any]:
+        """As in `Turns`."""
+        now, target = self.audit.progress, self.audit
+        assert isinstance(target, Target)
+        return {
+            "stage": now.stage, "sentence": str(now), "asked": now.asked, "of": now.of,
+            "share": now.asked / max(now.of, 1), "is_proof": False,
+            "total": f"{n_answers:,} of {target.forecast}", "answers": n_answers, "finished": self.finished,
+            "claim": self.said if self.finished else None, "stands": False,
+        }  # fmt: skip
+
+
+def forecast_targets(
+    scores: Scores, decided: Iterable[int], rates: Iterable[float], level: float
+) -> dict[float, Forecast]:
+    """Return about how many answers each of some targets takes; rows that people decided count from 1."""
+    ranking = scores.rank([row - 1 for row in decided if 1 <= row <= len(scores)])
+    return {rate: certify_target(ranking, rate, level=level).forecast for rate in rates}
 
 
 class Sample:

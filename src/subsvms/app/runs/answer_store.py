@@ -157,7 +157,7 @@ class AnswerStore:
         self.done: dict[str, list[int]] = defaultdict(list)  # by person, acts that hold, oldest first
         self.undone: dict[str, list[int]] = defaultdict(list)  # by person, undos that can be taken back
         self.order: list[int] = []  # numbers of the acts, ascending
-        self.begun: dict[str, Any] = {}  # by part, "audit", "confirm" or "estimate", how
+        self.begun: dict[str, Any] = {}  # by part, "audit", "confirm", "until" or "estimate", how
         self.answers: dict[str, list[Answer]] = {}  # by part, in the order in which they came
         self.seals: dict[str, str] = {}  # by part, the last one
         self.file = HistoryFile(Path(path), run, create=create)

@@ -216,7 +216,7 @@ class Scores:
         free = np.flatnonzero(asked)
         order = free[np.argsort(self.quality[free], kind="stable")]
         marks = self.contradicted, self.flagged & asked, self.held_back & asked
-        return Ranking(self.classes, self.given, self.suggested, order, *marks)
+        return Ranking(self.classes, self.given, self.suggested, order, *marks, self.quality)
 
     def to_table(self, label_type: Any, rows: np.ndarray | None = None) -> Any:
         """Return a pyarrow.Table; `rows` are row numbers from 0, if not all rows of the table."""

@@ -18,7 +18,7 @@ const BEGUN = "subsvms.audit"; // set in a tab in which somebody began
 
 /** @typedef {{ row: number, id: number, columns: string[], values: string[] }} Question */
 /** @typedef {{ sentence: string, asked: number, of: number, share: number, is_proof: boolean, total: string, finished: boolean, claim: string | null, stands: boolean, answers: number }} Progress */
-/** @typedef {{ label: string, classes: string[], folder: string, part: "audit" | "confirm" | "estimate", is_blind: boolean }} Meta */
+/** @typedef {{ label: string, classes: string[], folder: string, part: "audit" | "confirm" | "until" | "estimate", is_blind: boolean }} Meta */
 /** @typedef {{ question: Question | null, progress: Progress }} News */
 
 const ABOUT = {

@@ -1,0 +1,260 @@
+"""The score of a model on the true labels of a test set, though these labels are noisy: an interval.
+
+People answer about some rows (`_draw`). What follows is a limit of a number that grows with two counts
+(`_limits`): it holds for any noise, any model and any number of answers, if the answers are right. The test
+set stays as it is: an answer says what the score is, and cleans nothing. To correct the labels that look
+wrong, and score with those, favours models that err as the correction does.
+
+Where nobody can tell, the lower limit takes the prediction for wrong, the upper one for right.
+
+*Two models.* Where they agree, both are right or both are wrong: only the D rows on which they differ count.
+With two classes one of the two is right on each of these: with W for the first, the difference of the
+accuracies is (2 W - D) / N, and W is a count as above, in the strata "the given label is the prediction of
+the first" and "is not". With three and more classes both may be wrong: it is (W - W') / N, with limits of W
+and of W', the rows on which the second is right, each with half of what they may miss.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from subsvms._labels import Classes
+from subsvms._numbers import check_range
+from subsvms.evaluation._draw import Tested
+from subsvms.evaluation._limits import Number, Strata, find_lower, find_upper
+from subsvms.exceptions import InputError, format_value
+
+NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1"}
+
+
+@dataclass(frozen=True)
+class ScoreInterval:
+    """A score on the true labels; `str` says it in one sentence.
+
+    Attributes
+    ----------
+    metric : str
+    low, high, level : float
+        Limits, and how sure they are: over the draw of the rows, whatever the noise is.
+    noisy : float
+        The score if the given labels were true.
+    n_answers, n_untold, n_rows : int
+        Rows that were asked; those about which nobody could tell; rows of the test set.
+
+    Examples
+    --------
+    >>> from subsvms.evaluation import ScoreInterval
+    >>> print(ScoreInterval("accuracy", 0.84, 0.93, 0.95, 0.81, 50, 0, 1000))
+    With 95% confidence the accuracy on the true labels is between 84.0% and 93.0%, if the 50 answers are
+    right; with the labels as given it is 81.0%.
+    """
+
+    metric: str
+    low: float
+    high: float
+    level: float
+    noisy: float
+    n_answers: int
+    n_untold: int
+    n_rows: int
+
+    def __str__(self) -> str:
+        return (
+            f"With {100 * self.level:.6g}% confidence the {NAMES[self.metric]} on the true labels is between "
+            f"{self.low:.1%} and {self.high:.1%}, if the {format_answers(self)} are right; with the labels "
+            f"as given it is {self.noisy:.1%}."
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much more accurate a model is than another on the true labels; `str` says it in one sentence.
+
+    Attributes
+    ----------
+    low, high, level : float
+        Limits of the accuracy of the first minus that of the second, and how sure they are.
+    noisy : float
+        The difference if the given labels were true.
+    n_answers, n_untold, n_differ, n_rows : int
+        Rows that were asked; those about which nobody could tell; rows on which the models differ; all rows.
+
+    Examples
+    --------
+    >>> from subsvms.evaluation import Comparison
+    >>> print(Comparison(0.002, 0.016, 0.95, 0.01, 20, 0, 40, 1000))
+    With 95% confidence the difference of the accuracies on the true labels is between +0.2 and +1.6
+    percentage points, if the 20 answers are right; with the labels as given it is +1.0.
+    """
+
+    low: float
+    high: float
+    level: float
+    noisy: float
+    n_answers: int
+    n_untold: int
+    n_differ: int
+    n_rows: int
+
+    def __str__(self) -> str:
+        low, high, noisy = (f"{100.0 * one + 0.0:+.1f}" for one in (self.low, self.high, self.noisy))
+        sure = (
+            f"With {100 * self.level:.6g}% confidence the difference of the accuracies on the true labels is"
+        )
+        found = f"{sure} between {low} and {high}" if self.low < self.high else (
+            f"All {self.n_differ} rows on which the models differ were asked about: on the true labels the "
+            f"accuracies differ by {low}"
+        )  # fmt: skip
+        return (
+            f"{found} percentage points, if the {format_answers(self)} are right; with the labels as given it "
+            f"is {noisy}."
+        )
+
+
+def format_answers(found: ScoreInterval | Comparison) -> str:
+    untold = f", {found.n_untold} of them 'cannot tell'," if found.n_untold else ""
+    return f"{found.n_answers} answers{untold}"
+
+
+def score_interval(
+    y_noisy: ArrayLike, y_pred: ArrayLike, rows: Sequence[int], answers: Sequence[Any], *,
+    metric: str = "accuracy", positive: Any = None, level: float = 0.95,
+) -> ScoreInterval:  # fmt: skip
+    """Return an interval of a model's score on the true labels of a test set whose labels are noisy.
+
+    It holds with the probability `level` at least, for any noise and any model, if the answers are right and
+    the rows are those that `draw_test_rows` drew for this metric, all of them and no others. Nothing is
+    cleaned.
+
+    Parameters
+    ----------
+    y_noisy, y_pred : array-like of shape (n_rows,)
+        The labels as they were given, and the predictions of a model that has not seen these rows.
+    rows : sequence of int
+        Of `draw_test_rows`, with the same metric.
+    answers : sequence of labels
+        What the label of each of these rows should be; None for "cannot tell", which widens the interval.
+    metric : {"accuracy", "balanced_accuracy", "f1"}, default="accuracy"
+    positive : label, default=None
+        As for `draw_test_rows`.
+    level : float, default=0.95
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subsvms.evaluation import draw_test_rows, score_interval
+    >>> rng = np.random.default_rng(0)
+    >>> clean = rng.integers(2, size=1000)
+    >>> y_noisy = np.where(rng.random(1000) < 0.15, 1 - clean, clean)
+    >>> y_pred = np.where(rng.random(1000) < 0.1, 1 - clean, clean)
+    >>> rows = draw_test_rows(y_noisy, y_pred, 100)
+    >>> found = score_interval(y_noisy, y_pred, rows, clean[rows].tolist())  # here people would answer
+    >>> found.noisy, bool(found.low < np.mean(y_pred == clean) < found.high)
+    (0.75, True)
+    """
+    tested = Tested.read(y_noisy, y_pred)
+    check_range("level", level, 0.5, 1, "[)")
+    first, number = tested.split(metric, positive)
+    asked, told = read_answers(tested, rows, answers)
+    (predicted,) = tested.predictions
+    everywhere = np.ones(len(first), dtype=bool)
+    limits = find_limits(number, everywhere, first, asked, told == predicted[asked], told < 0, 1.0 - level)
+    right = tested.given == predicted
+    noisy = float(number(np.sum(right & first), np.sum(right & ~first)))
+    return ScoreInterval(metric, *limits, level, noisy, len(asked), int(np.sum(told < 0)), len(first))
+
+
+def compare_models(
+    y_noisy: ArrayLike, y_pred: ArrayLike, other: ArrayLike, rows: Sequence[int], answers: Sequence[Any], *,
+    level: float = 0.95,
+) -> Comparison:  # fmt: skip
+    """Return an interval of the accuracy of a model minus that of another, on the true labels of a test set.
+
+    Only rows on which the two differ are asked about. If all of them are, the difference is known exactly.
+
+    Parameters
+    ----------
+    y_noisy, y_pred, other : array-like of shape (n_rows,)
+        The labels as they were given, and the predictions of both models.
+    rows : sequence of int
+        Of `draw_test_rows` with these predictions and `other`.
+    answers : sequence of labels
+        What the label of each of these rows should be; None for "cannot tell".
+    level : float, default=0.95
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from subsvms.evaluation import compare_models, draw_test_rows
+    >>> rng = np.random.default_rng(0)
+    >>> clean = rng.integers(2, size=1000)
+    >>> y_noisy = np.where(rng.random(1000) < 0.15, 1 - clean, clean)
+    >>> y_pred = np.where(rng.random(1000) < 0.1, 1 - clean, clean)
+    >>> other = np.where(rng.random(1000) < 0.03, 1 - y_pred, y_pred)
+    >>> rows = draw_test_rows(y_noisy, y_pred, 50, other=other)
+    >>> found = compare_models(y_noisy, y_pred, other, rows, clean[rows].tolist())
+    >>> found.n_answers == found.n_differ, found.low == found.high  # all of them were asked about
+    (True, True)
+    """
+    tested = Tested.read(y_noisy, y_pred, other)
+    check_range("level", level, 0.5, 1, "[)")
+    one, two = tested.predictions
+    differ = one != two
+    n, n_differ = len(differ), int(differ.sum())
+    asked, told = read_answers(tested, rows, answers)
+    if not differ[asked].all():
+        row = int(asked[~differ[asked]][0])
+        raise InputError(f"Both models predict the same for row {row}: draw rows on which they differ.")
+    first, untold, alpha = tested.given == one, told < 0, 1.0 - level
+
+    def limit(predicted, alpha):
+        return find_limits(np.add, differ, first, asked, told == predicted[asked], untold, alpha)
+
+    if len(tested.classes) == 2:
+        low, high = (2.0 * count - n_differ for count in limit(one, alpha))
+    else:
+        ours, theirs = limit(one, alpha / 2.0), limit(two, alpha / 2.0)
+        low, high = ours[0] - theirs[1], ours[1] - theirs[0]
+    noisy = (np.sum(tested.given == one) - np.sum(tested.given == two)) / n
+    counts = len(asked), int(untold.sum()), n_differ, n
+    return Comparison(low / n, high / n, level, float(noisy), *counts)
+
+
+def read_answers(
+    tested: Tested, rows: Sequence[int], answers: Sequence[Any]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows, and what the answers are: class numbers, -1 for "cannot tell"."""
+    rows, answers = list(rows), list(answers)
+    if len(rows) != len(answers):
+        raise InputError(f"There must be one answer for each row; got {len(answers)} for {len(rows)} rows.")
+    n, seen = len(tested.given), set()
+    for row in rows:
+        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < n or row in seen:
+            raise InputError(
+                f"rows must be different numbers from 0 to {n - 1}, as drawn; got {format_value(row)}."
+            )
+        seen.add(row)
+    classes = Classes(tested.classes)
+    told = [
+        -1 if one is None else classes.find(one, "An answer", ", or None for 'cannot tell'")
+        for one in answers
+    ]
+    return np.array(rows, dtype=int), np.array(told, dtype=int)
+
+
+def find_limits(
+    number: Number, inside: np.ndarray, first: np.ndarray, asked: np.ndarray, right: np.ndarray,
+    untold: np.ndarray, alpha: float,
+) -> tuple[float, float]:  # fmt: skip
+    """Return both limits of a number of right rows among those `inside`, which are in two strata."""
+    strata = [inside & first, inside & ~first]
+    sizes = np.array([one.sum() for one in strata])
+    n, surely, untold = (
+        np.array([np.sum(some & one[asked]) for one in strata])
+        for some in (np.ones(len(asked), dtype=bool), right & ~untold, untold)
+    )
+    low = find_lower(number, Strata(sizes, n, surely), alpha / 2.0)
+    return low, find_upper(number, Strata(sizes, n, surely + untold), alpha / 2.0)
