@@ -31,7 +31,7 @@ CATEGORIES = 40  # a column with at least this many distinct texts is encoded by
 NGRAMS = {"analyzer": "char_wb", "ngram_range": (2, 4)}  # letters that follow each other within a word
 COMPONENTS, FEWEST_COMPONENTS = 100, 30  # features of all columns of text, shared out; of each, at least
 MAX_NGRAMS = 20_000  # the most frequent ones
-MOST_TEXTS = 0.5  # an n-gram in more of the texts tells little, and one in a single text links it to no other
+MOST_TEXTS = 0.8  # an n-gram in more of the texts tells little, and one in a single text links it to no other
 MAX_TEXTS, MAX_LETTERS = (
     10_000,
     3_000_000,
@@ -220,7 +220,8 @@ def learn_letters(
     weigher = TfidfTransformer(sublinear_tf=True).fit(counts)
     weights = weigher.transform(counts)
     n_components = min(n_components, *weights.shape)
-    with threadpool_limits(1, "blas"):  # the same bits on every machine; more threads mostly wait
+    # one thread gives the same bits on every machine, and more mostly wait; equal texts have no variance
+    with threadpool_limits(1, "blas"), np.errstate(divide="ignore", invalid="ignore"):
         components = TruncatedSVD(n_components, n_iter=PASSES, random_state=0).fit(weights).components_
     spread = float(np.sqrt((weights @ components.T).var(axis=0).sum()))
     divisor = spread if spread > SMALLEST_SPREAD else 1.0
