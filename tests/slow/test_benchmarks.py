@@ -70,6 +70,8 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what it wr
      "MEMORY = MEMORY.replace('1_000_000', '3_000').replace('=1000', '=20')"),
     ("speed_rows", "--times 1 --limit 60 --out {}/speed_rows.json --only Rows", "speed_rows.json",
      "ROWS, find_methods = (300,), dict"),
+    ("text", "--seeds 0 --only 'names of characters, by category' --results {} --workers 1", "text.md",
+     "MOST, KINDS = 300, KINDS[:1]"),
     ("tool", "--data-dir {} --seeds 1", "tool.md", "ATTACKS = {'clean': None}"),
     ("verified", "--seeds 0 --only 'breast cancer' --results {} --workers 1", "verified.md",
      "KINDS = ('clean', 'uniform')"),

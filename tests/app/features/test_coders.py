@@ -64,8 +64,12 @@ def learned():
 
 def encode_with_sklearn(coder, known, values):
     """Return the features of texts by what was learned, from counts of whole texts."""
-    known, values = (["" if value is None else value for value in column] for column in (known, values))
-    vectorizer = TfidfVectorizer(vocabulary=coder.ngrams, sublinear_tf=True, **NGRAMS).fit(known)
+    known, values = (
+        ["" if value is None else value.lower() for value in column] for column in (known, values)
+    )
+    vectorizer = TfidfVectorizer(vocabulary=coder.ngrams, sublinear_tf=True, lowercase=False, **NGRAMS).fit(
+        known
+    )
     vectorizer.idf_ = coder.idf
     return vectorizer.transform(values) @ coder.components.T / coder.divisor
 

@@ -114,7 +114,7 @@ class Letters:
         """Return what was learned; the many n-grams, none with a line break, are one array of bytes."""
         text = np.frombuffer("\n".join(self.ngrams).encode(), dtype=np.uint8)
         arrays = {"ngrams": text, "idf": self.idf, "components": self.components}
-        return State({"coder": "letters", "divisor": self.divisor}, arrays)
+        return State({"coder": "ngrams", "divisor": self.divisor}, arrays)
 
     @classmethod
     def from_state(cls, state: State) -> "Letters":
@@ -179,7 +179,7 @@ class Calendar:
 
 
 Coder = Categories | Letters | Calendar
-CODERS: dict[str, type[Coder]] = {"categories": Categories, "letters": Letters, "calendar": Calendar}
+CODERS: dict[str, type[Coder]] = {"categories": Categories, "ngrams": Letters, "calendar": Calendar}
 
 
 def is_free_text(values: np.ndarray) -> bool:

@@ -140,6 +140,8 @@ class Recipe:
         coder = None
         if meaning.kind != "number":
             part = state.part("coder")
+            older = part.header["coder"] == "letters"  # of version 0.1.0
+            require(not older, "text, which this version encodes otherwise: train the model again")
             require((part.header["coder"] == "calendar") == (meaning.kind == "date"), "columns")
             coder = CODERS[part.header["coder"]].from_state(part)
         return cls(name, meaning, float(center), float(scale), marks, coder)
