@@ -79,6 +79,8 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what it wr
     ("targets", "score --only splice --results {}", "targets.md",
      "from sklearn.datasets import load_wine; ordinary.load = lambda *_: load_wine(return_X_y=True);"
      "N_DRAWS, ANSWERS, METRICS, KINDS = 4, (20,), ('accuracy',), ('uniform',)"),
+    ("text", "--seeds 0 --only 'names of characters, by category' --results {} --workers 1", "text.md",
+     "MOST, KINDS = 300, KINDS[:1]"),
     ("tool", "--data-dir {} --seeds 1", "tool.md", "ATTACKS = {'clean': None}"),
     ("verified", "--seeds 0 --only 'breast cancer' --results {} --workers 1", "verified.md",
      "KINDS = ('clean', 'uniform')"),

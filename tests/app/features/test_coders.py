@@ -1,4 +1,4 @@
-"""Text and dates are encoded as skrub encodes them, from plain arrays and lists."""
+"""Categories and dates are encoded as skrub encodes them, and texts as scikit-learn does."""
 
 import json
 
@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.preprocessing import OneHotEncoder
-from skrub import DatetimeEncoder, StringEncoder, TableVectorizer
+from skrub import DatetimeEncoder, TableVectorizer
 
 from subsvms._states import State
 from subsvms.app.features import coders
@@ -49,7 +49,6 @@ def encode_with_skrub(known, *others):
     vectorizer = TableVectorizer(
         cardinality_threshold=coders.CATEGORIES,
         low_cardinality=OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=np.float32),
-        high_cardinality=StringEncoder(n_components=COMPONENTS, random_state=0, **NGRAMS),
         datetime=DatetimeEncoder(add_weekday=True, add_total_seconds=False, periodic_encoding="circular"),
         n_jobs=1,
     ).fit(frames[0])
@@ -63,43 +62,68 @@ def learned():
     return columns, learn_coders(columns)
 
 
-@pytest.mark.filterwarnings("ignore:The matrix shape is:UserWarning")
-def test_features_are_those_of_skrub(seed):
+def encode_with_sklearn(coder, known, values):
+    """Return the features of texts by what was learned, from counts of whole texts."""
+    known, values = (
+        ["" if value is None else value.lower() for value in column] for column in (known, values)
+    )
+    vectorizer = TfidfVectorizer(vocabulary=coder.ngrams, sublinear_tf=True, lowercase=False, **NGRAMS).fit(
+        known
+    )
+    vectorizer.idf_ = coder.idf
+    return vectorizer.transform(values) @ coder.components.T / coder.divisor
+
+
+def test_features_of_categories_and_dates_are_those_of_skrub(seed):
     rng = np.random.default_rng(seed)
     columns, new = draw_columns(rng, 120), draw_columns(rng, 40)
-    strange = {
-        "categories": ["mauve", None, "red", "RED"], "words": ["good vu", "", None, "never seen"],
-        "letters": ["a b", "zzz", None, "ab ab"], "alphabet": ["α β", "zzz", None, "ω"],
-        "text": [None, "déjà vu " * 90, "\t\n", "日本"],
-    }  # fmt: skip
-    strange = {kind: np.array(values, dtype=object) for kind, values in strange.items()}
     dates = np.array(["NaT", "1850-01-01", "2020-02-29T23:00", "2500-12-31"], "datetime64[us]")
-    tables = (columns, new, strange | {"days": dates, "moments": dates})
-    fitted = learn_coders(columns)
+    strange = {"categories": np.array(["mauve", None, "red", "RED"], dtype=object), "days": dates}
+    tables = [
+        {kind: table[kind] for kind in ("categories", "days", "moments")}
+        for table in (columns, new, strange | {"moments": dates})
+    ]
+    fitted = learn_coders(tables[0])
     for rows, wanted in zip(tables, encode_with_skrub(*tables), strict=True):
         found = np.concatenate([coder.encode(rows[kind]) for kind, coder in fitted.items()], axis=1)
-        np.testing.assert_allclose(found, wanted, atol=1e-5)  # skrub projects in single precision
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_features_of_texts_are_those_of_scikit_learn(seed):
+    rng = np.random.default_rng(seed)
+    columns, new = draw_columns(rng, 120), draw_columns(rng, 40)
+    strange = np.array(["good vu", "", None, "zzz", "déjà vu " * 90, "\t\n", "日本", "α β"], dtype=object)
+    for kind in ("words", "letters", "alphabet", "text"):
+        coder = learn_coder(columns[kind])
+        for values in (columns[kind], new[kind], strange):
+            wanted = encode_with_sklearn(coder, columns[kind], values)
+            np.testing.assert_allclose(coder.encode(values), wanted, atol=1e-5)
 
 
 @given(st.data())
 @settings(max_examples=10)
-def test_any_text_is_encoded_as_skrub_does(data):
+def test_any_text_is_encoded_as_scikit_learn_does(data):
     texts = st.none() | st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1)
     known = data.draw(st.lists(texts, min_size=1, max_size=20).filter(any))
-    extra = [f"text {i}" for i in range(data.draw(st.sampled_from([0, coders.CATEGORIES])))]
-    new = data.draw(st.lists(texts, min_size=1, max_size=9).filter(any))
-    tables = [{"c": np.array(values, dtype=object)} for values in (known + extra, new)]
-    (coder,) = learn_coders(tables[0]).values()
-    assert isinstance(coder, Letters if extra else Categories)
-    for rows, wanted in zip(tables, encode_with_skrub(*tables), strict=True):
-        np.testing.assert_allclose(coder.encode(rows["c"]), wanted, atol=1e-4)
+    known = np.array(known + [f"text {i}" for i in range(coders.CATEGORIES)], dtype=object)
+    new = np.array(data.draw(st.lists(texts, min_size=1, max_size=9)), dtype=object)
+    coder = learn_coder(known)
+    for values in (known, new):
+        np.testing.assert_allclose(coder.encode(values), encode_with_sklearn(coder, known, values), atol=1e-4)
+
+
+def test_what_few_texts_share_tells_more_than_what_all_or_one_hold():
+    common, rare = "the ", " zyx"
+    texts = [f"{common}{'cat' if i % 3 else 'dog'} {i}{rare * (i == 0)}" for i in range(90)]
+    ngrams = set(learn_coder(np.array(texts, dtype=object)).ngrams)
+    assert {"cat", "dog", " dog"} <= ngrams | {"cat"} and ngrams.isdisjoint({"the", "zyx"})
 
 
 def test_a_coder_is_chosen_by_the_values(learned):
     categories, *letters, days, moments = learned[1].values()
     assert isinstance(categories, Categories) and categories.names[-1] == "missing"
     assert {type(coder) for coder in letters} == {Letters}
-    assert [len(coder.names) for coder in letters] == [COMPONENTS, 4, COMPONENTS, COMPONENTS]
+    assert all(1 < len(coder.names) <= COMPONENTS for coder in letters)
     assert letters[-1].names[7] == "07"
     assert (days, moments) == (Calendar("day"), Calendar("hour"))
     assert learn_coder(np.array([None, None], dtype=object)) == Categories(())
@@ -126,12 +150,13 @@ def test_counting_by_words_counts_what_scikit_learn_counts():
     assert list(vectorizer.get_feature_names_out()) == list(whole.get_feature_names_out())
 
 
-def test_very_many_texts_are_learned_from_in_part(monkeypatch):
+@pytest.mark.parametrize(("limit", "most"), [("MAX_TEXTS", 150), ("MAX_LETTERS", 1500)])
+def test_very_many_texts_are_learned_from_in_part(monkeypatch, limit, most):
     texts = np.array([f"word{i % 7} other{i % 11}" if i % 3 else None for i in range(300)], dtype=object)
-    monkeypatch.setattr(coders, "MAX_TEXTS", 100)
+    monkeypatch.setattr(coders, limit, most)
     present = np.array([text for text in texts if text is not None], dtype=object)
     learned = coders.learn_letters(texts)
-    monkeypatch.setattr(coders, "MAX_TEXTS", 10**6)
+    monkeypatch.setattr(coders, limit, 10**6)
     for found, wanted in zip(learned, coders.learn_letters(present[::2]), strict=True):
         np.testing.assert_array_equal(found, wanted)
     assert not coders.project_letters(np.array([None, "???"], dtype=object), *learned[:3]).any()

@@ -1,18 +1,20 @@
 """Columns of every kind become features of about the same weight, and so do new rows."""
 
 import json
+from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 from mixed_tables import N, distances, make_mixed, make_table
 from nasty_texts import assert_refused
 
 from subsvms._states import State
-from subsvms.app.features.coders import COMPONENTS
+from subsvms.app.features.coders import COMPONENTS, FEWEST_COMPONENTS
 from subsvms.app.features.columns import find_meaning, read_column
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.make import make_features
-from subsvms.app.tables.table import read_table
+from subsvms.app.tables.table import read_frame, read_table
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +34,17 @@ def test_every_kind_of_column_becomes_features(mixed):
     assert made.X.dtype == np.float64 and made.X.shape == (N, len(made.names)) and np.isfinite(made.X).all()
     assert set(made.sources) == {"size", "colour", "flag", "day", "review"}
     assert {"size", "colour=missing", "colour=red", "flag=true", "day", "day year"} <= set(made.names)
-    assert made.sources.count("review") == COMPONENTS and made.notes == ()
+    assert 1 < made.sources.count("review") <= COMPONENTS and made.notes == ()
     assert len(set(made.names)) == len(made.names)
+
+
+def test_columns_of_text_share_the_components(tmp_path):
+    rng = np.random.default_rng(0)
+    texts = [" ".join("".join(rng.choice(list("abcdefghijk"), 5)) for _ in range(9)) for _ in range(300)]
+    for n, each in ((1, COMPONENTS), (2, COMPONENTS // 2), (9, FEWEST_COMPONENTS)):
+        frame = pd.DataFrame({f"t{i}": texts[i:] + texts[:i] for i in range(n)})
+        made = make_features(read_frame(frame.assign(y=[0, 1] * 150), "y"))
+        assert Counter(made.sources) == dict.fromkeys(frame, each)
 
 
 def test_the_same_rows_give_the_same_features(mixed, tmp_path):

@@ -122,7 +122,7 @@ def test_every_column_but_the_label_is_named_once(table):
     left_out = {"constant": "land", "identifier": "id", "leak": "code", "asked": "note", "by": "who"}
     assert list_names(found) == {
         USES["number"]: ["size"], ("Categories", "a feature for each category"): ["colour"],
-        ("Text", "groups of 3 and 4 letters, condensed to at most 30 features"): ["place"],
+        ("Text", "groups of 2 to 4 letters, condensed to at most 100 features"): ["place"],
         ("Dates", "the time as a number, and the parts of the calendar"): ["day"],
     } | {(None, LEFT_OUT[why]): [name] for why, name in left_out.items()}  # fmt: skip
     assert sum(count for line in found for _, count in line["columns"]) == made.X.shape[1]

@@ -1,30 +1,42 @@
-"""Text and dates as numbers: categories, letters and the calendar, as skrub's TableVectorizer encodes them.
+"""Text and dates as numbers: categories, letters and the calendar.
 
-The tests compare with skrub, which is not needed here: its import alone takes seconds.
-Training rows and new rows are encoded alike, before and after a model is saved, so all rows get the same
-bits, and a saved model holds no objects of another library.
+Categories and dates are encoded as skrub's TableVectorizer encodes them; the tests compare with it, and it is
+not needed here: its import alone takes seconds. Training rows and new rows are encoded alike, before and
+after a model is saved, so all rows get the same bits, and a saved model holds no objects of another library.
 
-What scikit-learn's TfidfVectorizer counts (`char_wb`) depends on the words of a text alone, and texts repeat
-words. So the letter n-grams of each distinct word are counted once. With T the words of each text and W the
-n-grams of each word, the counts are T W: whole numbers, the same as if each text were counted. The features
-are T W diag(idf) C', each row divided by the length of its row of T W diag(idf); multiplied from the right,
-this is T times a small dense matrix. Words are sorted: a text gets the same bits whatever is beside it.
+A text becomes what scikit-learn's TfidfVectorizer (`char_wb`, sublinear) makes of its letter n-grams,
+
+    w = u / |u|,    u_g = (1 + log n_g) idf_g    for each n-gram g that occurs n_g times,
+
+projected on the directions C in which the texts differ most: C w. Three things decide how well that tells
+classes apart (`python -m benchmarks.text`): enough directions, the logarithm, and pairs of letters. What is
+counted depends on the words of a text alone, and texts repeat words. So the n-grams of each distinct word are
+counted once; with T the words of each text and W the n-grams of each word, n = T W. Words are sorted, so a
+text gets the same bits whatever is beside it.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
+from numba import njit
 from scipy import sparse
 
 from subsvms._states import State, is_array, is_number, require
 
 CATEGORIES = 40  # a column with at least this many distinct texts is encoded by its letters
-NGRAMS = {"analyzer": "char_wb", "ngram_range": (3, 4)}  # letters that follow each other within a word
-COMPONENTS = 30  # features of a column
-MAX_TEXTS = 10_000  # to learn from; more change little and take longer
+NGRAMS = {"analyzer": "char_wb", "ngram_range": (2, 4)}  # letters that follow each other within a word
+COMPONENTS, FEWEST_COMPONENTS = 100, 30  # features of all columns of text, shared out; of each, at least
+MAX_NGRAMS = 20_000  # the most frequent ones
+MOST_TEXTS = 0.8  # an n-gram in more of the texts tells little, and one in a single text links it to no other
+MAX_TEXTS, MAX_LETTERS = (
+    10_000,
+    3_000_000,
+)  # to learn from, whichever is fewer; more change little and take longer
+PASSES = 2  # over the texts, to find the components
 CODE = np.float32  # as in skrub; categories and letters need no more
 SMALLEST_SPREAD = 10 * np.finfo(CODE).eps  # a smaller spread is rounding
 PERIODS = {"month": 12, "day": 30, "hour": 24, "weekday": 7}  # of the parts of a date that lie on circles
@@ -102,7 +114,7 @@ class Letters:
         """Return what was learned; the many n-grams, none with a line break, are one array of bytes."""
         text = np.frombuffer("\n".join(self.ngrams).encode(), dtype=np.uint8)
         arrays = {"ngrams": text, "idf": self.idf, "components": self.components}
-        return State({"coder": "letters", "divisor": self.divisor}, arrays)
+        return State({"coder": "ngrams", "divisor": self.divisor}, arrays)
 
     @classmethod
     def from_state(cls, state: State) -> "Letters":
@@ -167,44 +179,54 @@ class Calendar:
 
 
 Coder = Categories | Letters | Calendar
-CODERS: dict[str, type[Coder]] = {"categories": Categories, "letters": Letters, "calendar": Calendar}
+CODERS: dict[str, type[Coder]] = {"categories": Categories, "ngrams": Letters, "calendar": Calendar}
 
 
-def learn_coder(values: np.ndarray) -> Coder:
-    """Return how to encode a column of text or dates."""
+def is_free_text(values: np.ndarray) -> bool:
+    """Return whether a column of text or dates is encoded by its letters."""
+    return values.dtype == object and len(set(values.tolist()) - {None}) >= CATEGORIES
+
+
+def learn_coder(values: np.ndarray, n_components: int = COMPONENTS) -> Coder:
+    """Return how to encode a column of text or dates; by its letters, with at most so many features."""
     if values.dtype != object:
         has_time = values != values.astype("datetime64[D]")  # also true of missing dates
         return Calendar("hour" if np.any(has_time & ~np.isnat(values)) else "day")
+    if is_free_text(values):
+        return Letters(*learn_letters(values, n_components))
     distinct = set(values.tolist())
     present = sorted(distinct - {None})
-    if len(present) >= CATEGORIES:
-        return Letters(*learn_letters(values))
     return Categories((*present, *[None] * (None in distinct and len(present) > 0)))
 
 
-def learn_letters(texts: np.ndarray) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, float]:
-    """Return the fields of `Letters`, as skrub learns them from texts (n_rows,)."""
+def learn_letters(
+    texts: np.ndarray, n_components: int = COMPONENTS
+) -> tuple[tuple[str, ...], np.ndarray, np.ndarray, float]:
+    """Return the fields of `Letters`, learned from texts (n_rows,)."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
     from threadpoolctl import threadpool_limits
 
-    if len(texts) > MAX_TEXTS:
-        present = np.array([text for text in texts if text is not None], dtype=object)
-        texts = present[:: -(-len(present) // MAX_TEXTS)]
-    holds, words = count_words(texts)
+    present = np.array([text for text in texts if text is not None], dtype=object)
+    n_parts = max(len(texts) / MAX_TEXTS, sum(map(len, present)) / MAX_LETTERS)
+    holds, words = count_words(present[:: math.ceil(n_parts)])
     vectorizer = CountVectorizer(**NGRAMS)
-    counts = sparse.csr_matrix(holds @ vectorizer.fit_transform(words))
-    counts.sort_indices()
-    weigher = TfidfTransformer().fit(counts)
-    weights = weigher.transform(counts).astype(CODE)
-    if min(weights.shape) > COMPONENTS:
-        with threadpool_limits(1, "blas"):  # the same bits on every machine; more threads mostly wait
-            components = TruncatedSVD(COMPONENTS, random_state=0).fit(weights).components_
-    else:
-        components = np.eye(min(COMPONENTS, weights.shape[1]), weights.shape[1], dtype=CODE)
+    counts = sparse.csr_matrix(holds @ vectorizer.fit_transform(words).astype(CODE))
+    n_texts = np.bincount(counts.indices, minlength=counts.shape[1])
+    telling = (n_texts > 1) & (n_texts <= MOST_TEXTS * counts.shape[0])
+    telling |= not telling.any()
+    kept = np.sort(np.argsort(-n_texts * telling, kind="stable")[: min(MAX_NGRAMS, telling.sum())])
+    counts = counts[:, kept]
+    weigher = TfidfTransformer(sublinear_tf=True).fit(counts)
+    weights = weigher.transform(counts)
+    n_components = min(n_components, *weights.shape)
+    # one thread gives the same bits on every machine, and more mostly wait; equal texts have no variance
+    with threadpool_limits(1, "blas"), np.errstate(divide="ignore", invalid="ignore"):
+        components = TruncatedSVD(n_components, n_iter=PASSES, random_state=0).fit(weights).components_
     spread = float(np.sqrt((weights @ components.T).var(axis=0).sum()))
     divisor = spread if spread > SMALLEST_SPREAD else 1.0
-    return tuple(map(str, vectorizer.get_feature_names_out())), weigher.idf_, components, divisor
+    ngrams = tuple(map(str, vectorizer.get_feature_names_out()[kept]))
+    return ngrams, weigher.idf_.astype(np.float64), components.astype(CODE), divisor
 
 
 def project_letters(
@@ -213,16 +235,39 @@ def project_letters(
     """Return the components (n_rows, n_features) of texts, zero where one is missing or holds no n-gram."""
     from sklearn.feature_extraction.text import CountVectorizer
 
+    found = np.zeros((len(texts), len(components)), dtype=CODE)
     holds, words = count_words(texts)
     if len(words) == 0:
-        return np.zeros((len(texts), len(components)), dtype=CODE)
-    weights = CountVectorizer(vocabulary=ngrams, **NGRAMS).transform(words) @ sparse.diags_array(idf)
-    whole = sparse.csr_array(holds @ weights)
-    whole.sort_indices()
-    whole.data **= 2
-    lengths = np.sqrt(whole @ np.ones(whole.shape[1]))
-    lengths[lengths == 0] = 1.0
-    return (holds @ (weights @ components.T.astype(np.float64)) / lengths[:, None]).astype(CODE)
+        return found
+    counts = CountVectorizer(vocabulary=ngrams, **NGRAMS).transform(words)
+    _project(
+        holds.indptr, holds.indices, holds.data, counts.indptr, counts.indices, counts.data,
+        idf, np.ascontiguousarray(components.T), found,
+    )  # fmt: skip
+    return found
+
+
+@njit(cache=True)
+def _project(texts, held, times, words, parts, often, idf, axes, found):
+    """Fill in what texts become: T is in CSR form in the first three arrays, W in the next three."""
+    counts, met = np.zeros(len(idf)), np.zeros(len(idf), dtype=np.int64)
+    for i in range(len(found)):
+        n_met, length = 0, 0.0
+        for j in range(texts[i], texts[i + 1]):
+            for k in range(words[held[j]], words[held[j] + 1]):
+                if counts[parts[k]] == 0.0:
+                    met[n_met] = parts[k]
+                    n_met += 1
+                counts[parts[k]] += times[j] * often[k]
+        row = found[i]
+        for g in met[:n_met]:
+            weight = (1.0 + math.log(counts[g])) * idf[g]
+            length += weight * weight
+            counts[g] = 0.0
+            for c in range(len(row)):
+                row[c] += np.float32(weight) * axes[g, c]
+        if n_met:
+            row /= np.float32(math.sqrt(length))
 
 
 def count_words(texts: np.ndarray) -> tuple[Any, list[str]]:

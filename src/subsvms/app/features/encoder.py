@@ -27,7 +27,16 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._states import State, is_array, is_choice, is_number, join_states, require
-from subsvms.app.features.coders import CODE, CODERS, Categories, Coder, learn_coder
+from subsvms.app.features.coders import (
+    CODE,
+    CODERS,
+    COMPONENTS,
+    FEWEST_COMPONENTS,
+    Categories,
+    Coder,
+    is_free_text,
+    learn_coder,
+)
 from subsvms.app.features.columns import PATTERNS, Meaning, find_meaning, find_missing_values, read_column
 from subsvms.app.quoting import name_some, show, suggest
 from subsvms.app.tables.table import LabelledTable
@@ -137,6 +146,8 @@ class Recipe:
         coder = None
         if meaning.kind != "number":
             part = state.part("coder")
+            older = part.header["coder"] == "letters"  # of version 0.1.0
+            require(not older, "text, which this version encodes otherwise: train the model again")
             require((part.header["coder"] == "calendar") == (meaning.kind == "date"), "columns")
             coder = CODERS[part.header["coder"]].from_state(part)
         return cls(name, meaning, float(center), float(scale), marks, coder)
@@ -152,9 +163,9 @@ def _check_meaning(meaning):
     read_column(pa.chunked_array([["1"]]), meaning)  # raises an error if the date format is impossible
 
 
-def learn_recipe(name: str, meaning: Meaning, values: np.ndarray) -> Recipe:
+def learn_recipe(name: str, meaning: Meaning, values: np.ndarray, n_components: int) -> Recipe:
     """Return how a column becomes numbers: its coder, and center and scale of its numbers or times."""
-    coder = None if meaning.kind == "number" else learn_coder(values)
+    coder = None if meaning.kind == "number" else learn_coder(values, n_components)
     if meaning.kind == "text":
         return Recipe(name, meaning, coder=coder)
     missing = find_missing_values(values)
@@ -278,7 +289,9 @@ def fit_encoder(
     meanings: dict[str, Meaning], columns: dict[str, np.ndarray]
 ) -> tuple[np.ndarray, tuple[str, ...], tuple[str, ...], ColumnEncoder]:
     """Return the features (n_rows, n_features) that vary, their names and columns, and their encoder."""
-    recipes = tuple(learn_recipe(name, meanings[name], values) for name, values in columns.items())
+    n_texts = sum(map(is_free_text, columns.values()))
+    share = max(COMPONENTS // max(n_texts, 1), FEWEST_COMPONENTS)
+    recipes = tuple(learn_recipe(name, meanings[name], values, share) for name, values in columns.items())
     values = _join(recipes, columns)
     kept = np.flatnonzero(np.nanmax(values, axis=0) > np.nanmin(values, axis=0))
     blocks = _find_blocks(recipes, kept)

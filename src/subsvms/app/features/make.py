@@ -48,7 +48,7 @@ REASONS = {
 USES = {
     "number": ("Numbers", "centred at the median, divided by the range of the middle nine tenths, clipped"),
     Categories: ("Categories", "a feature for each category"),
-    Letters: ("Text", f"groups of 3 and 4 letters, condensed to at most {COMPONENTS} features"),
+    Letters: ("Text", f"groups of 2 to 4 letters, condensed to at most {COMPONENTS} features"),
     Calendar: ("Dates", "the time as a number, and the parts of the calendar"),
     "sparse": ("Numbers", "divided by the largest absolute value of the column, so that zeros stay zeros"),
     "array": ("Ready-made features", "centred, and all divided by the same number"),
