@@ -37,6 +37,7 @@ INVALID = {
         "--id": ["nothing", "y", "\x1b[2J"],
         "--exclude": ["nothing", "\x1b[2J"],
         "--features": ["missing.npy", "t.csv", "."],
+        "--pred-probs": ["missing.npy", "t.csv", ".", ""],
         "--encoding": "undefined punycode idna rot13 utf-16 utf-7".split() + ["no such", "", "cp\udcff"],
         "--separator": ["", ",,", "\n", '"', "x", "\x00", "€"],
         "--format": ["csv", "tsv", "parquet", "feather", "jsonl", "svmlight", "excel", ""],
