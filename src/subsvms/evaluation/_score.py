@@ -86,8 +86,8 @@ class Comparison:
     --------
     >>> from subsvms.evaluation import Comparison
     >>> print(Comparison(0.002, 0.016, 0.95, 0.01, 20, 0, 40, 1000))
-    With 95% confidence the difference of the accuracies on the true labels is between +0.2 and +1.6
-    percentage points, if the 20 answers are right; with the labels as given it is +1.0.
+    With 95% confidence the accuracies on the true labels differ by +0.2 to +1.6 percentage points, if the 20
+    answers are right; with the labels as given it is +1.0.
     """
 
     low: float
@@ -101,13 +101,14 @@ class Comparison:
 
     def __str__(self) -> str:
         low, high, noisy = (f"{100.0 * one + 0.0:+.1f}" for one in (self.low, self.high, self.noisy))
-        sure = (
-            f"With {100 * self.level:.6g}% confidence the difference of the accuracies on the true labels is"
-        )
-        found = f"{sure} between {low} and {high}" if self.low < self.high else (
-            f"All {self.n_differ} rows on which the models differ were asked about: on the true labels the "
-            f"accuracies differ by {low}"
-        )  # fmt: skip
+        if self.low < self.high:
+            sure = f"With {100 * self.level:.6g}% confidence"
+            found = f"{sure} the accuracies on the true labels differ by {low} to {high}"
+        else:
+            found = (
+                f"All {self.n_differ} rows on which the models differ were asked about: on the true labels the "
+                f"accuracies differ by {low}"
+            )
         return (
             f"{found} percentage points, if the {format_answers(self)} are right; with the labels as given it "
             f"is {noisy}."
