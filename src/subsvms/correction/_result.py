@@ -12,6 +12,7 @@ from subsvms._labels import Classes
 from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
 from subsvms.correction._frames import FrameStyle, build_frame, find_rows, list_carriers, list_rows
+from subsvms.correction._groups import Kin
 from subsvms.correction._html import render_html
 from subsvms.correction._neighbours import Witnesses
 from subsvms.correction._noise import NoiseEstimate
@@ -98,6 +99,7 @@ class Correction(Verdicts):
     choice: Choice | None = None
     judge: str | None = None
     consensus: Any = None  # of several people, in place of the rule: `subsvms.annotators`
+    kin: Kin | None = None  # rows that are copies of each other, if they were looked for
     origin: Any = None  # of `correct_table`: it shows rows, and makes the report and the review
 
     certainty = renamed_attribute("certainty", "level")
@@ -134,7 +136,7 @@ class Correction(Verdicts):
         named = [halt for halt in Halt if halts[halt] and halt not in NOTED]  # those have their own
         kept_by = [(format_keeper(halt, self.settings, self.judge), halts[halt]) for halt in named]
         held_back = [format_held_back(int(self.flagged.sum()), kept_by)] if kept_by else []
-        return (*self._cautions, *self._many, *held_back, *unused)
+        return (*self._cautions, *self._many, *held_back, *filter(None, [str(self.kin or "")]), *unused)
 
     @property
     def _cautions(self):
@@ -291,13 +293,33 @@ class Correction(Verdicts):
 def list_suspicious(correction: Correction) -> np.ndarray:
     """Return the suspicious rows: flagged, held back, the most doubtful of the others, and without a label.
 
+    Before them come equal rows with different labels, if they are rare.
+
     Each kind has its worst first. Rows that people decided are not among them.
     """
     flagged, held_back, undecided = correction.flagged, correction.held_back, ~correction.decided
+    first = list_first(correction)
+    flagged, held_back = flagged.copy(), held_back.copy()
+    for kind in (flagged, held_back, undecided):
+        kind[first] = False
     plain = undecided & ~correction.missing & ~flagged & ~held_back & (correction.votes.n_voters > 0)
     kinds = (flagged, held_back, plain, correction.missing & undecided)
     parts = [np.flatnonzero(which) for which in kinds]
     parts = [part[np.argsort(correction.label_quality[part], kind="stable")] for part in parts]
-    n_more = max(0, FEWEST_LISTED - len(parts[0]) - len(parts[1])) if correction.noise.explained else 0
+    n_more = (
+        max(0, FEWEST_LISTED - len(first) - len(parts[0]) - len(parts[1]))
+        if correction.noise.explained
+        else 0
+    )
     parts[2] = parts[2][:n_more]
-    return np.concatenate(parts)
+    return np.concatenate([first, *parts])
+
+
+def list_first(correction: Correction) -> np.ndarray:
+    """Return equal rows with different labels, if they are rare: set by set, the most doubtful label first."""
+    sets = [] if correction.kin is None else correction.kin.first
+    sets = [rows[~correction.decided[rows]] for rows in sets]
+    quality = correction.label_quality
+    sets = [rows[np.argsort(quality[rows], kind="stable")] for rows in sets if len(rows)]
+    sets.sort(key=lambda rows: quality[rows[0]])
+    return np.concatenate([np.zeros(0, dtype=int), *sets])

@@ -62,6 +62,7 @@ LEFT_OUT = {
     "asked": "left out by an option",
     "by": Sentence("groups the rows ({by})"),
     "id": Sentence("names the rows ({id_column})"),
+    "groups": Sentence("says which rows belong together ({groups})"),
     "even": "nothing in it varies between rows",
 }
 
@@ -302,12 +303,12 @@ def _note_odd_cells(column, name, meaning, values):
 
 
 def describe_columns(
-    features: Features, by: Sequence[str] = (), id_column: str | None = None
+    features: Features, by: Sequence[str] = (), id_column: str | None = None, groups: str | None = None
 ) -> list[dict[str, Any]]:
     """Return what became of the columns, those with the same use together."""
     counts = Counter(features.sources)
     used: dict[tuple[str, str], list[list[Any]]] = {}
-    asked = dict.fromkeys(by, "by") | ({} if id_column is None else {id_column: "id"})
+    asked = {groups: "groups"} | dict.fromkeys(by, "by") | {id_column: "id"}
     left_out = {name: asked.get(name, why) for name, why in features.left_out.items()}
     if isinstance(features.transformer, ColumnEncoder):
         for recipe in features.transformer.recipes:

@@ -15,7 +15,7 @@ import numpy as np
 from subsvms._atomic import write_whole
 from subsvms._columns import Table
 from subsvms._effort import announce
-from subsvms._labels import Classes
+from subsvms._labels import Classes, check_groups, is_missing
 from subsvms._validation import check_table
 from subsvms.app.features.make import Features, make_features
 from subsvms.app.names import DRAWN, FETCHED
@@ -71,6 +71,8 @@ class Survey:
     learned: Learned
     groupings: tuple[Grouping, ...] = ()
     verified: dict[int, int] = field(default_factory=dict)  # class numbers that people decided, by row number
+    numbers: np.ndarray | None = None  # (n_rows,): groups of the rows at hand, and their names by number
+    names: dict[Any, int] | None = None
 
 
 def learn_from(
@@ -94,23 +96,33 @@ def learn_from(
     made, X = learn_features(at_hand, sample, options, features)
     verified = number_verified(options, at_hand.classes, source.n_rows, source.name)
     rows, given, drawing = at_hand.rows, at_hand.given, at_hand.drawing
+    numbers = names = None
+    if options.groups is not None:
+        values = table.columns[options.groups].to_pylist()
+        numbers = check_groups(values, len(table))
+        pairs = zip(values, numbers.tolist(), strict=True)
+        names = {value: number for value, number in pairs if not is_missing(value)}
     drawn = np.flatnonzero(drawing.in_sample(rows) | drawing.in_pool(rows, given))
     decided = find_verified(verified, rows[drawn])
     asked = X if len(drawn) == len(table) else X[drawn]
     names = ("rule", "action", "max_error_rate", "min_confidence", "fill_missing")
     learned = learn(
-        Sample(asked, given[drawn], rows[drawn], drawing, decided), at_hand.classes,
+        Sample(
+            asked, given[drawn], rows[drawn], drawing, decided, None if numbers is None else numbers[drawn]
+        ), at_hand.classes,
         prepare_estimator(options, n_jobs, device),
         Settings(**{name: getattr(options, name) for name in names}, fill_unexplained=False),
     )  # fmt: skip
-    return Survey(options, at_hand, made, X, learned, groupings, verified)
+    return Survey(options, at_hand, made, X, learned, groupings, verified, numbers, names)
 
 
 def check_named(source: Source, options: Options) -> None:
     """Raise an error if an option names a column that the table does not have."""
     lists = ["by"] if source.table is not None else ["exclude", "only", "keep", "by"]  # features check others
     named = {option: getattr(options, option) for option in lists}
-    named["id_column"] = () if options.id_column is None else (options.id_column,)
+    for option in ("id_column", "groups"):
+        column = getattr(options, option)
+        named[option] = () if column is None else (column,)
     for option, columns in named.items():
         check_columns(source, columns, option, options.label)
 

@@ -114,6 +114,7 @@ class Listed:
     expected_wrong: float  # how many of the labels listed are expected to be wrong
     # which share of the verdicts withstand a change ("share"), and how many the surest withstands ("most")
     certified: dict[str, Any]
+    kin: dict[str, Any] = field(default_factory=dict)  # rows that are copies, as `describe_kin` returns them
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,7 @@ def summarise(finding: Finding, written: Written) -> Summary:
         worst=describe.describe_worst(finding.shown, issues, finding.numbers), n_worst=finding.n_issues,
         n_labels=finding.n_labels, expected_wrong=finding.doubt / UNIT,
         certified={"share": float(np.mean(withstands > 0)), "most": int(withstands.max(initial=0))},
+        kin=describe.describe_kin(run),
     )  # fmt: skip
     listing, tally = format_listing(counted, noise, listed), run.tally
     classes = run.correction.classes.tolist()
@@ -197,7 +199,7 @@ def describe_table(run: Run) -> About:
         title=cut(name_table(run)), label=options.label, version=get_version("subsvms"),
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), features=int(features.X.shape[1]),
         columns_used=len(set(features.sources)), rule=options.rule, action=options.action,
-        columns=describe_columns(features, options.by, options.id_column),
+        columns=describe_columns(features, options.by, options.id_column, options.groups),
         sample=None if options.pool_size is None else len(run.correction),
     )  # fmt: skip
 
