@@ -289,10 +289,8 @@ def check_verified(verified: Any, classes: np.ndarray, n_rows: int) -> np.ndarra
     return numbers
 
 
-def check_groups(groups: Any, n_rows: int) -> np.ndarray | None:
+def check_groups(groups: Any, n_rows: int) -> np.ndarray:
     """Return the number of each row's group; rows without one get numbers of their own."""
-    if groups is None:
-        return None
     if not _is_column(groups) and not isinstance(groups, range):
         raise InputError(Sentence("{groups} must have one entry for each row, in one dimension."))
     values = as_list(groups)

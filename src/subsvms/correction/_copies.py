@@ -58,11 +58,6 @@ class Copies:
         """Return what is known of rows without features."""
         return cls(np.arange(n_rows), np.arange(n_rows))
 
-    @property
-    def grouped(self) -> np.ndarray:
-        """Rows that have copies."""
-        return np.bincount(self.numbers)[self.numbers] > 1
-
 
 class Finder:
     """Finds for any rows the group of the row that they are a copy of."""

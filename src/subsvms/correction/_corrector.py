@@ -188,7 +188,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             elif self.estimator is None or isinstance(self.estimator, SubSVMClassifier):
                 with naming_correct_table(X):
                     table = check_table(self, X, reset=True)
-                named = check_groups(groups, table.shape[0])
+                named = None if groups is None else check_groups(groups, table.shape[0])
                 self._fit_svms(
                     table, *check_some_labels(y, table.shape[0]), verified, find_style(X, y), named
                 )
@@ -196,7 +196,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
                 n_rows = _num_samples(X)
                 if n_rows == 0:
                     raise InputError("X must have rows, but has 0: check which rows were chosen.")
-                named = check_groups(groups, n_rows)
+                named = None if groups is None else check_groups(groups, n_rows)
                 self._fit_judged(X, *check_some_labels(y, n_rows), verified, find_style(X, y), named)
         for note in self.correction_._cautions:
             warnings.warn(note, LabelNoiseWarning, stacklevel=find_stacklevel())
@@ -233,7 +233,8 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             raise InputError(
                 f"X and pred_probs must have the same number of rows; got {_num_samples(X)} and {n_rows}."
             )
-        style, named = find_style(X, pred_probs, y), check_groups(groups, n_rows)
+        style = find_style(X, pred_probs, y)
+        named = None if groups is None else check_groups(groups, n_rows)
         self._fit_judged(X, *check_some_labels(y, n_rows), verified, style, named, pred_probs)
 
     def _fit_judged(self, X, classes, given, verified, style, named=None, pred_probs=None):
@@ -274,7 +275,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             verified=decided,
         )  # fmt: skip
         self.classes_ = classes
-        kin = find_kin(copies, given, rows)
+        kin = find_kin(copies, given, rows, named)
         learned = Learned(
             None, None, rule, notes, rows, votes, alone, contradictory, False, self.level, kin=kin,
             joint=weigh_kin(kin, rule, votes, given, rows),

@@ -24,14 +24,14 @@ FEW = (
     "{n} rows are judged by fewer than {few} SVMs, since the others saw rows of their groups: more SVMs "
     "({n_estimators}) or smaller groups make the votes on them surer."
 )
-CONTRADICTORY = "{n} rows are equal to rows with another label: one of them is wrong, or the columns do not decide the class."
+CONTRADICTORY = "{n} rows equal rows with another label: one label is wrong, or the columns do not decide."
 TOGETHER = "They were judged together, by all of their labels and by what saw none of them."
 BY_NATURE = "Equal rows are frequent in this table, so no label was changed because of it."
-FIRST = "They are rare, so they stand first in the list."
-COPIES = "{n} rows are copies of others, equal or far nearer than neighbours are: what saw one is not heard about it."
+FIRST = " They are rare, so they stand first in the list."
+COPIES = "{n} rows are copies, equal or nearly so: none is judged by what learned from its copies."
 MANY = (
-    "Rows are equal so often that this may be their nature, and equal rows are not treated as copies: say by "
-    "groups which rows belong together."
+    "Rows are equal so often that this may be their nature, and equal rows are not treated as copies: say with "
+    "{groups} which rows belong together."
 )
 
 
@@ -73,7 +73,7 @@ def form_groups(
     """Return the groups of rows: the named ones, or else copies; None if every row is alone."""
     numbers = copies.numbers if named is None else named
     grouped = np.bincount(numbers)[numbers] > 1
-    if named is None and not grouped.any():
+    if not grouped.any():
         return None
     finder = Finder(X[in_pool], numbers[in_pool], copies) if find and named is None else None
     return Groups(numbers, grouped, finder)
@@ -103,28 +103,28 @@ class Kin(NamedTuple):
         n = sum(map(len, self.contradictory))
         return self.contradictory if n < RARE * self.n_rows else []
 
-    def __str__(self) -> str:
-        """Return what to know of them, in sentences; nothing where equal rows are to be expected."""
+    def tell(self) -> list[Note]:
+        """Return what to know of them; nothing where equal rows are to be expected."""
         told, n = [], sum(map(len, self.contradictory))
         if n and (self.first or not self.left_alone):
-            told.append(CONTRADICTORY.format(n=f"{n:,}"))
-            told.append(BY_NATURE if self.left_alone else TOGETHER)
-            told += [FIRST] * bool(self.first)
+            words = (
+                f"{CONTRADICTORY} {BY_NATURE if self.left_alone else TOGETHER}{FIRST if self.first else ''}"
+            )
+            told.append(Note("contradictory", words, n=f"{n:,}"))
         if self.sets:
-            told.append(COPIES.format(n=f"{sum(map(len, self.sets)):,}"))
+            told.append(Note("copies", COPIES, n=f"{sum(map(len, self.sets)):,}"))
         if self.left_alone == "many":
-            told.append(MANY)
-        return " ".join(told)
+            told.append(Note("copies", MANY))
+        return told
 
 
-def find_kin(copies: Copies, given: np.ndarray, rows: np.ndarray) -> Kin:
-    """Return which rows are copies, by their numbers in the table."""
+def find_kin(copies: Copies, given: np.ndarray, rows: np.ndarray, named: np.ndarray | None) -> Kin:
+    """Return which rows are copies, by their numbers in the table; with named groups only contradictory ones."""
     known = list_sets(np.where(given >= 0, copies.equal, -1))
     unlike = [own for own in known if len(np.unique(given[own])) > 1]
-    sets = [rows[own] for own in list_sets(copies.numbers)]
-    return Kin(
-        len(rows), sets, [rows[own] for own in unlike], [given[own] for own in unlike], copies.left_alone
-    )
+    sets = [rows[own] for own in list_sets(copies.numbers)] if named is None else []
+    left_alone = copies.left_alone if named is None or copies.left_alone != "many" else "nature"
+    return Kin(len(rows), sets, [rows[own] for own in unlike], [given[own] for own in unlike], left_alone)
 
 
 def weigh_kin(kin: Kin, rule: Rule, votes: Votes, given: np.ndarray, rows: np.ndarray) -> np.ndarray | None:

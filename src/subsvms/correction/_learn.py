@@ -59,11 +59,11 @@ def learn(
     others would no longer be the same. When tried, that left more wrong labels in 20 of 50 runs, and fewer in
     20.
     """
-    X, given, rows, drawing, verified, _ = sample
+    X, given, rows, drawing, verified, named = sample
     in_pool = drawing.in_pool(rows, given)
     precomputed = getattr(prepared, "kernel", "") == "precomputed"  # then rows are no features
     copies = Copies.none(len(rows)) if precomputed else find_copies(X)
-    groups = form_groups(copies, X, in_pool, sample.groups, find=not drawing.is_whole)
+    groups = form_groups(copies, X, in_pool, named, find=not drawing.is_whole)
     sample = sample._replace(groups=None if groups is None else groups.numbers)
     model, second, choice = train_models(sample, in_pool, classes, prepared)
     if groups is not None:
@@ -85,7 +85,7 @@ def learn(
         contradictory=contradictory[few], verified=None if verified is None else verified[few],
         second_weight=choice.second_weight if choice else 0.0,
     )  # fmt: skip
-    kin = find_kin(copies, given, rows)
+    kin = find_kin(copies, given, rows, named)
     return Learned(
         model, choice, rule, (*notes, *note_few_voters(groups, votes, model.n_estimators)), rows, votes,
         in_pool, contradictory, drawing.capped, level, second=None if second is None else second.voters_,

@@ -47,9 +47,8 @@ SPARED = {  # why a whole group of labels was kept
     "class are wrong, or classes overlap, or labels were changed on purpose, and the table does not tell "
     "which: look at some of these rows, or let people answer about them.",
     Halt.DUPLICATE: "{n} rows share their features with a row of another label, and none with a row of the "
-    "same label: one of the labels is wrong, or the columns do not decide the class. Such rows are left where "
-    "duplicates are dropped with the label included; then nothing is known of how often each label occurred, so "
-    "their labels were kept. To learn from them, keep all rows, or drop duplicates by the features alone.",
+    "same label: one of the labels is wrong, or the columns do not decide the class. Nothing is known of how "
+    "often each label would occur, so they were kept. If duplicates were dropped before, keep all rows.",
 }
 NOTED = (Halt.UNEXPLAINED, Halt.SMALL, *SPARED)  # what has a note of its own
 UNEXPLAINED = Note(

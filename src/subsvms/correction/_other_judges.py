@@ -198,8 +198,8 @@ def split_groups(
 class KnownLook(CloserLook):
     """Looks with values that are known: larger ones are of side 1."""
 
-    def __init__(self, seed: int, values: np.ndarray):
-        super().__init__(seed)
+    def __init__(self, seed: int, values: np.ndarray, groups: np.ndarray | None = None):
+        super().__init__(seed, None, groups)
         self.values = values
 
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
@@ -244,7 +244,7 @@ def ask_trees(
         joining = rows[judgement.flagged[rows] & (judgement.suggested[rows] == b)]
         if len(joining) >= SMALLEST_CLASS:
             sides = find_sides(given, votes.mean_value[:, b], judgement, b)
-            weight[b] = EVEN / (EVEN + compare_sides(KnownLook(look.seed, -values[:, b]), sides))
+            weight[b] = EVEN / (EVEN + compare_sides(KnownLook(look.seed, -values[:, b], look.groups), sides))
         if len(joining) and noise.error_rate_interval[1] <= VERY_NOISY:
             changed = second.judge(values[joining], given[joining])[:, b].mean()
             doubt[b] = heard * max(0.0, 1.0 - changed / judgement.posterior[joining, b].mean())

@@ -62,6 +62,10 @@ class CloserLook:
         self.seed, self.features = seed, features  # numbers that any other judge can learn from, if there are
         self.groups = groups  # (n_rows,): no row is judged by what learned from another row of its group
 
+    def count_groups(self, rows: np.ndarray) -> int:
+        """Return how many independent rows these are worth: copies count once."""
+        return len(rows) if self.groups is None else len(np.unique(self.groups[rows]))
+
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
         """Return out-of-sample values, larger for rows that look like side 1; NaN for a row without one."""
         raise NotImplementedError
@@ -127,7 +131,8 @@ def compare_sides(look: CloserLook, sides: Sides) -> float:
     side = np.repeat([1, 0], [len(rows) for rows in parts])
     values = look.separate(np.concatenate(parts), side)
     asked = np.isfinite(values)
-    n_joining, n_there = np.sum(side[asked] == 1), np.sum(side[asked] == 0)
+    every = np.concatenate(parts)[asked]
+    n_joining, n_there = (look.count_groups(every[side[asked] == one]) for one in (1, 0))
     if n_joining * n_there == 0:
         return 1.0
     deviation = np.sqrt((n_joining + n_there + 1) / (12.0 * n_joining * n_there))  # of the area, by chance

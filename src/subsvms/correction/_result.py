@@ -136,7 +136,8 @@ class Correction(Verdicts):
         named = [halt for halt in Halt if halts[halt] and halt not in NOTED]  # those have their own
         kept_by = [(format_keeper(halt, self.settings, self.judge), halts[halt]) for halt in named]
         held_back = [format_held_back(int(self.flagged.sum()), kept_by)] if kept_by else []
-        return (*self._cautions, *self._many, *held_back, *filter(None, [str(self.kin or "")]), *unused)
+        copies = self.kin.tell() if self.kin else []
+        return (*self._cautions, *self._many, *held_back, *copies, *unused)
 
     @property
     def _cautions(self):
@@ -306,17 +307,13 @@ def list_suspicious(correction: Correction) -> np.ndarray:
     kinds = (flagged, held_back, plain, correction.missing & undecided)
     parts = [np.flatnonzero(which) for which in kinds]
     parts = [part[np.argsort(correction.label_quality[part], kind="stable")] for part in parts]
-    n_more = (
-        max(0, FEWEST_LISTED - len(first) - len(parts[0]) - len(parts[1]))
-        if correction.noise.explained
-        else 0
-    )
-    parts[2] = parts[2][:n_more]
+    n_more = FEWEST_LISTED - len(first) - len(parts[0]) - len(parts[1])
+    parts[2] = parts[2][: max(0, n_more) if correction.noise.explained else 0]
     return np.concatenate([first, *parts])
 
 
 def list_first(correction: Correction) -> np.ndarray:
-    """Return equal rows with different labels, if they are rare: set by set, the most doubtful label first."""
+    """Return equal rows with different labels, if they are rare: the most doubtful first, set by set."""
     sets = [] if correction.kin is None else correction.kin.first
     sets = [rows[~correction.decided[rows]] for rows in sets]
     quality = correction.label_quality

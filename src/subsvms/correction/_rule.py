@@ -282,7 +282,8 @@ def settle_copies(judgement: Judgement, rule: Rule, given: np.ndarray, joint: np
     rows = np.flatnonzero(~np.isnan(joint[:, 0]) & ~np.isin(judgement.halt, (Halt.UNASKED, Halt.UNEXPLAINED)))
     if len(rows) == 0 or rule.settings.rule == "majority":
         return judgement
-    changed = {name: np.array(getattr(judgement, name)) for name in Judgement.__dataclass_fields__}
+    names = ("posterior", "suggested", "flagged", "rival", "score", "quality", "halt")
+    changed = {name: getattr(judgement, name).copy() for name in names}
     p, own, small = joint[rows], given[rows], rule.seen < SMALLEST_CLASS
     best = pick_best(p, rule.sizes, own)
     score = p[np.arange(len(rows)), best]
@@ -291,7 +292,7 @@ def settle_copies(judgement: Judgement, rule: Rule, given: np.ndarray, joint: np
     changed["posterior"][rows], changed["score"][rows], changed["flagged"][rows] = p, score, free
     changed["suggested"][rows], changed["rival"][rows] = np.where(free, best, own), others.argmax(axis=1)
     changed["quality"][rows], changed["halt"][rows] = p[np.arange(len(rows)), own], np.int8(Halt.COPIES)
-    return Judgement(**changed | {"notes": judgement.notes})
+    return replace(judgement, **changed)
 
 
 def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> Judgement:

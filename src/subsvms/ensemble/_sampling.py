@@ -204,8 +204,7 @@ def draw_subsets(
     """
     blocks = range(-(-n_subsets // BLOCK))
     drawn = [draw_block(labels, size, p, b, seed=seed) for b in blocks]
-    large = None if groups is None else find_large(groups, labels, size, p)
-    if large is not None and large.any():
+    if groups is not None and (large := find_large(groups, labels, size, p)).any():
         drawn = [
             leave_out(rows, labels, groups, large, np.random.default_rng([seed, b, 1]))
             for b, rows in enumerate(drawn)

@@ -68,7 +68,7 @@ def describe_kin(run: Run) -> dict[str, Any]:
         "unlike": [
             {"rows": (rows + 1).tolist(), "labels": [cut(quote_spaces(str(names[c]))) for c in given]}
             for rows, given in pairs
-        ], "n_unlike": len(kin.contradictory), "words": str(kin), "of": kin.n_rows,
+        ], "n_unlike": len(kin.contradictory), "words": " ".join(kin.tell()), "of": kin.n_rows,
     }  # fmt: skip
     if len(run.correction) == run.tally.rows:  # all rows are at hand
         for one, (rows, _) in zip(found["unlike"], pairs, strict=True):

@@ -82,7 +82,7 @@ class BatchCorrector:
         return cls(
             survey.options, labels, survey.features.transformer, survey.learned,
             tuple(read_contents(survey.X)), table.decimal_comma, survey.groupings, survey.verified,
-            survey.names,
+            None if survey.groups is None else survey.groups[1],
         )  # fmt: skip
 
     def judge(self, batch: Any, rows: np.ndarray | None = None, *, n_jobs: int = 1) -> Correction:

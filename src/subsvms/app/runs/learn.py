@@ -71,8 +71,8 @@ class Survey:
     learned: Learned
     groupings: tuple[Grouping, ...] = ()
     verified: dict[int, int] = field(default_factory=dict)  # class numbers that people decided, by row number
-    numbers: np.ndarray | None = None  # (n_rows,): groups of the rows at hand, and their names by number
-    names: dict[Any, int] | None = None
+    # numbers of the groups of the rows at hand, (n_rows,), and by name, if a column says them
+    groups: tuple[np.ndarray, dict[Any, int]] | None = None
 
 
 def learn_from(
@@ -96,12 +96,8 @@ def learn_from(
     made, X = learn_features(at_hand, sample, options, features)
     verified = number_verified(options, at_hand.classes, source.n_rows, source.name)
     rows, given, drawing = at_hand.rows, at_hand.given, at_hand.drawing
-    numbers = names = None
-    if options.groups is not None:
-        values = table.columns[options.groups].to_pylist()
-        numbers = check_groups(values, len(table))
-        pairs = zip(values, numbers.tolist(), strict=True)
-        names = {value: number for value, number in pairs if not is_missing(value)}
+    groups = read_named(table, options)
+    numbers = None if groups is None else groups[0]
     drawn = np.flatnonzero(drawing.in_sample(rows) | drawing.in_pool(rows, given))
     decided = find_verified(verified, rows[drawn])
     asked = X if len(drawn) == len(table) else X[drawn]
@@ -113,7 +109,17 @@ def learn_from(
         prepare_estimator(options, n_jobs, device),
         Settings(**{name: getattr(options, name) for name in names}, fill_unexplained=False),
     )  # fmt: skip
-    return Survey(options, at_hand, made, X, learned, groupings, verified, numbers, names)
+    return Survey(options, at_hand, made, X, learned, groupings, verified, groups)
+
+
+def read_named(table: LabelledTable, options: Options) -> tuple[np.ndarray, dict[Any, int]] | None:
+    """Return the number of each row's group, and of each group by its name; None if no column says them."""
+    if options.groups is None:
+        return None
+    values = table.columns[options.groups].to_pylist()
+    numbers = check_groups(values, len(table))
+    pairs = zip(values, numbers.tolist(), strict=True)
+    return numbers, {value: number for value, number in pairs if not is_missing(value)}
 
 
 def check_named(source: Source, options: Options) -> None:

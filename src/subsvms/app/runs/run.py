@@ -120,7 +120,9 @@ def run_in_memory(
     survey = learn_from(Source.of(table), options, features=features, n_jobs=n_jobs, device=device)
     clock.lap("learning")
     verified = find_verified(survey.verified, survey.at_hand.rows)
-    correction = judge_table(survey.learned, survey.X, survey.at_hand.given, verified, survey.numbers)
+    correction = judge_table(
+        survey.learned, survey.X, survey.at_hand.given, verified, survey.groups and survey.groups[0]
+    )
     if answers is not None:
         announce("comparing people")
         correction = weigh(correction, answers, options.random_state, alone=alone)

@@ -186,7 +186,10 @@ def summarise(finding: Finding, written: Written) -> Summary:
     told = Told(
         notes=[*finding.notes, *many, *run.table_notes], remarks=list(run.remarks),
         standing=describe.describe_standing(run, issues.carriers), listing=listing,
-        words=format_result(about, counted, noise, listing, dry=written.folder is None, consensus=consensus),
+        words=[
+            *format_result(about, counted, noise, listing, dry=written.folder is None, consensus=consensus),
+            *(run.kin.tell() if run.kin else ()),
+        ],
     )  # fmt: skip
     summary = Summary(about, made, counted, noise, listed, told, written)
     return summary.advising(list_steps(summary))
