@@ -38,7 +38,7 @@ NEAR, BY_CHANCE, GAP = 0.1, 0.05, 0.25
 SMALLER = (1.0, 0.5, 0.2, 0.1)  # times f: where to look for a gap
 LARGEST, FEW, MOST = 0.01, 10, 1 / 3  # shares of the rows; groups of up to FEW rows are never too large
 SAME = 0.1  # share of the rows with the same distance to their nearest: columns take few values
-PROJECTED, CANDIDATES = 16, 5
+PROJECTED, CANDIDATES = 6, 5
 FEWEST = 50  # distinct rows, to say what is near
 CHUNK = 2**22  # values of pairs of rows at once
 

@@ -30,8 +30,8 @@ BY_NATURE = "Equal rows are frequent in this table, so no label was changed beca
 FIRST = " They are rare, so they stand first in the list."
 COPIES = "{n} rows are copies, equal or nearly so: none is judged by what learned from its copies."
 MANY = (
-    "Rows are equal so often that this may be their nature, and equal rows are not treated as copies: say with "
-    "{groups} which rows belong together."
+    "Rows are equal so often that this may be their nature, so equal rows are not taken for copies: say "
+    "with {groups} which rows belong together."
 )
 
 
@@ -119,7 +119,7 @@ class Kin(NamedTuple):
 
 
 def find_kin(copies: Copies, given: np.ndarray, rows: np.ndarray, named: np.ndarray | None) -> Kin:
-    """Return which rows are copies, by their numbers in the table; with named groups only contradictory ones."""
+    """Return which rows are copies, by their numbers in the table; beside named groups none are formed."""
     known = list_sets(np.where(given >= 0, copies.equal, -1))
     unlike = [own for own in known if len(np.unique(given[own])) > 1]
     sets = [rows[own] for own in list_sets(copies.numbers)] if named is None else []
