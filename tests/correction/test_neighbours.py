@@ -25,7 +25,9 @@ def drop_duplicates(X, y):
 def test_pairs_are_found_after_duplicates_were_dropped(seed, kind):
     X, y = make_table(seed)
     table = sparse.csr_array if kind == "csr" else np.asarray
-    assert not find_contradictory(number_contents(table(X)), y).any()  # equal rows that agree: nothing was dropped
+    assert not find_contradictory(
+        number_contents(table(X)), y
+    ).any()  # equal rows that agree: nothing was dropped
     X, y = drop_duplicates(X, y)
     found = find_contradictory(number_contents(table(X)), y)
     slow = [any((X[j] == X[i]).all() and y[j] != y[i] for j in range(len(y))) for i in range(len(y))]
