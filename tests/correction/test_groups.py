@@ -108,6 +108,7 @@ def test_no_svm_is_heard_that_saw_the_group_also_outside_of_the_pool(monkeypatch
         twin = np.append(np.arange(1500, 1600), np.arange(100))
         assert (n_voters[twins] == 300 - (seen[:, twins] | seen[:, twin]).sum(axis=0)).all()
         assert (n_voters[twins][np.isin(twin, pool)] < 300).all()
+        assert (n_voters[np.setdiff1d(np.arange(1700, 3000), pool)] == 300).all() or groups is not None
 
 
 def test_groups_are_checked_and_a_row_without_one_is_alone(cancer):

@@ -198,8 +198,8 @@ def list_candidates(
 
 def measure(X: Table, rows: np.ndarray, Z: Table, others: np.ndarray) -> np.ndarray:
     """Return the distances of pairs of rows, without a product of matrices, which rounds too much."""
-    squares = [np.zeros(0)]
-    for first in range(0, len(rows), step := max(CHUNK // X.shape[1], 1)):
+    squares, width = [np.zeros(0)], X.nnz // X.shape[0] + 1 if sparse.issparse(X) else X.shape[1]
+    for first in range(0, len(rows), step := max(CHUNK // width, 1)):
         part = slice(first, first + step)
         difference = X[rows[part]].astype(float) - Z[others[part]].astype(float)
         if sparse.issparse(difference):

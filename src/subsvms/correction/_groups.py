@@ -28,7 +28,10 @@ CONTRADICTORY = "{n} rows equal rows with another label: one label is wrong, or 
 TOGETHER = "They were judged together, by all of their labels and by what saw none of them."
 BY_NATURE = "Equal rows are frequent in this table, so no label was changed because of it."
 FIRST = " They are rare, so they stand first in the list."
-COPIES = "{n} rows are copies, equal or nearly so: none is judged by what learned from its copies."
+COPIES = (
+    "{n} rows are copies, equal or nearly so: none is judged by what learned from its copies, nor has a "
+    "certificate."
+)
 MANY = (
     "Rows are equal so often that this may be their nature, so equal rows are not taken for copies: say "
     "with {groups} which rows belong together."
@@ -60,7 +63,8 @@ class Groups:
         if numbers is None or not (numbers >= 0).any():
             return None
         starts, subsets = self.bags[ensemble]
-        places = np.where(numbers >= 0, numbers, len(starts) - 2)
+        none = len(starts) - 2  # also for groups of which no row was learned from
+        places = np.where((numbers >= 0) & (numbers < none), numbers, none)
         counts = starts[places + 1] - starts[places]
         pointer = np.concatenate([[0], np.cumsum(counts)])
         taken = np.arange(pointer[-1]) + np.repeat(starts[places] - pointer[:-1], counts)
