@@ -111,5 +111,9 @@ def test_the_report_names_equal_rows_with_different_labels_and_copies(tmp_path):
     )
     frame.to_csv(tmp_path / "t.csv", index=False)
     call("correct", tmp_path / "t.csv", "--label", "tree", "--output", tmp_path / "run")
-    first = pd.read_csv(tmp_path / "run/issues.csv")["row"][:6]
-    assert sorted(first) == [1, 2, 3, 401, 402, 403]
+    call(
+        "correct", tmp_path / "t.csv", "--label", "tree", "--output", tmp_path / "parts", "--engine", "local"
+    )
+    listed, parts = (pd.read_csv(tmp_path / name / "issues.csv") for name in ("run", "parts"))
+    assert sorted(listed["row"][:6]) == [1, 2, 3, 401, 402, 403]
+    pd.testing.assert_frame_equal(listed.drop(columns="line"), parts)

@@ -50,7 +50,7 @@ class Correction(Verdicts):
         How often each class is given another label, and what share of the labels the votes contradict.
     withstands : ndarray of int of shape (n_rows,) or None
         Number of changed labels that the winner of the vote on this row certainly survives; None, and not
-        in the frame, for judges other than SVMs, about which nothing is proved.
+        in the frame, for judges other than SVMs, about which nothing is proved. 0 for rows of groups.
     level : float
         How sure each of these certificates is.
     settings : Settings
@@ -67,6 +67,8 @@ class Correction(Verdicts):
         Who judged, in words, if not SVMs.
     consensus : Consensus or None
         What several people's answers say, if these judged the labels of the majority (`subsvms.annotators`).
+    kin : Kin or None
+        Rows that are copies of each other, and equal rows with different labels, by their numbers.
     style, origin
         The data frame library of the user's table, and the table, if `correct_table` read it.
 

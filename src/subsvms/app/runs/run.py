@@ -232,6 +232,7 @@ def examine_parts(survey: Survey, whole: Part, effort: Effort) -> Finding:
     votes = survey.learned.vote(X, numbers, effort, corrector.find_groups(columns))
     correction = survey.learned.judge(given, votes, numbers, find_verified(survey.verified, numbers))
     if len(numbers) == tally.rows:
+        correction = replace(correction, kin=survey.learned.kin)  # its row numbers are places, then
         issues = find_all(run, correction, X)
     else:
         rows = np.searchsorted(numbers, ranked)  # to be compared with those that are not suspicious
