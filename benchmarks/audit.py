@@ -5,12 +5,13 @@
 
 Cells are the tables of `benchmarks.ordinary`, with 10 % of uniform, boundary, region and greedy flips, flips
 of 20 % of one class and 5 % of the others, and clean; clean tables whose classes overlap, of five seeds; and
-those with real noise (SUBSVMS_REAL_NOISE). Each is corrected once, and audited 20 times by people who err at rates of 0, 5 and 10 %, at random or towards the
-suggestion, with and without repeats. Beside it stand the rule without answers; the same number of answers
-worst first; the best threshold on the ranking, chosen with the truth; and the rule's changes confirmed alone.
-*Harmed*: more wrong labels than given, by .002 of the rows. *False*: labels that were changed unseen did no
-good. *Bound false*: more of them are wrong than was said. *Spread*: the standard deviation over the audits.
-Lines are appended to benchmarks/results/audit.csv; the tables go to benchmarks/results/audit.md.
+those with real noise (SUBSVMS_REAL_NOISE). Each is corrected once, and audited 20 times by people who err at
+rates of 0, 5 and 10 %, at random or towards the suggestion, with and without repeats. Beside it stand the
+rule without answers; the same number of answers worst first; the best threshold on the ranking, chosen with
+the truth; and the rule's changes confirmed alone. *Harmed*: more wrong labels than given, by .002 of the
+rows. *False*: labels that were changed unseen did no good. *Bound false*: more of them are wrong than was
+said. *Spread*: the standard deviation over the audits. Lines are appended to benchmarks/results/audit.csv;
+the tables go to benchmarks/results/audit.md.
 
 The same file measures version 0.1, run with that version on the path: its lines go to audit_0_1.csv, and
 into the column *first* of the tables.

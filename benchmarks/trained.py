@@ -3,10 +3,11 @@
     python -m benchmarks.trained --seeds 700-702        # an hour; finished lines are kept
     python -m benchmarks.trained --report
 
-Cells are those with real noise (SUBSVMS_REAL_NOISE), and made ones with flips of 10 % at random, of 20 % of one
-class and 5 % of the others, and along the border. A third of the rows whose true label is known is held out
-to test on; the people make no errors. One line per cell, seed and way is appended to
-benchmarks/results/trained.csv, the tables go to benchmarks/results/trained.md. No setting was chosen on these.
+Cells are those with real noise (SUBSVMS_REAL_NOISE), and made ones with flips of 10 % at random, of 20 % of
+one class and 5 % of the others, and along the border. A third of the rows whose true label is known is held
+out to test on; the people make no errors. One line per cell, seed and way is appended to
+benchmarks/results/trained.csv, the tables go to benchmarks/results/trained.md. No setting was chosen on
+these.
 
 given         labels as they are
 rule          what `correct_labels` makes of them
@@ -126,9 +127,9 @@ def write_report(path):
     two = lines[lines["two"]].groupby(["kind", "way"], **by)[["unseen", *values]].mean()
     tables = lines.groupby(["data", "kind", "way"], **by)[values].mean()
     text = [
-        f"# Models trained after an audit\n\n`python -m benchmarks.trained`, seeds {seeds}, {len(lines):,} runs; "
-        f"{N_ANSWERS} answers of people who make no errors. Left: share of wrong labels in the training rows. AUC "
-        "and balanced accuracy are of held-out rows with true labels."
+        f"# Models trained after an audit\n\n`python -m benchmarks.trained`, seeds {seeds}, {len(lines):,} "
+        f"runs; {N_ANSWERS} answers of people who make no errors. Left: share of wrong labels in the training "
+        "rows. AUC and balanced accuracy are of held-out rows with true labels."
     ]
     for title, table in {
         "Mean over tables and seeds": means,

@@ -34,7 +34,7 @@ from subsvms import LabelCorrector
 from subsvms.correction._learn import learn_rule
 
 # Private, because the votes do not depend on what people verified: here they are counted once for all cases
-from subsvms.correction._neighbours import find_contradictory
+from subsvms.correction._neighbours import find_contradictory, number_contents
 from subsvms.correction._overlap import SVMLook
 from subsvms.correction._rule import Halt, Settings, apply_rule, apply_verified, keep_labels
 
@@ -101,7 +101,7 @@ def judge_again(corrector, X, verified):
     """Return the judgement after answers, from the votes of the first correction."""
     first = corrector.correction_
     table = corrector.scaler_.transform(check_array(X, accept_sparse="csr", dtype=np.float64))
-    contradictory = find_contradictory(table, first.given)
+    contradictory = find_contradictory(number_contents(table), first.given)
     rule, _ = learn_rule(
         first.classes, first.given, first.votes, Settings(), look=SVMLook(corrector.model_, table),
         contradictory=contradictory, verified=verified,

@@ -66,8 +66,7 @@ def write_page(folder, to):
     to : Path
     """
     lines = {
-        title: read_whole(folder / f"{module.split('.')[-1]}.csv")
-        for title, (module, *_) in PARTS.items()
+        title: read_whole(folder / f"{module.split('.')[-1]}.csv") for title, (module, *_) in PARTS.items()
     }
     values = {title: PARTS[title][1](part) for title, part in lines.items() if len(part)}
     text = [

@@ -287,3 +287,19 @@ def check_verified(verified: Any, classes: np.ndarray, n_rows: int) -> np.ndarra
         if not is_missing(label):
             numbers[row] = known.find(label, f"The verified label of row {row}")
     return numbers
+
+
+def check_groups(groups: Any, n_rows: int) -> np.ndarray:
+    """Return the number of each row's group; rows without one get numbers of their own."""
+    if not _is_column(groups) and not isinstance(groups, range):
+        raise InputError(Sentence("{groups} must have one entry for each row, in one dimension."))
+    values = as_list(groups)
+    if len(values) != n_rows:
+        words = "{groups} must have one entry for each of the {n_rows} rows; got {n}."
+        raise InputError(words, n_rows=n_rows, n=len(values))
+    seen: dict[Any, int] = {}
+    numbers = [seen.setdefault(object() if is_missing(one) else one, len(seen)) for one in values]
+    if len(seen) < 2:
+        words = "{groups} must hold two groups or more: each is judged by what learned from others; got {n}."
+        raise InputError(words, n=len(seen))
+    return np.array(numbers)

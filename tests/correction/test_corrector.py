@@ -64,7 +64,7 @@ def test_the_estimator_and_the_function_agree_on_any_number_of_threads(cancer, c
     assert_array_equal(corrected.label_quality, two.label_quality)
     assert_array_equal(corrected.withstands, two.withstands)
     function, estimator = (inspect.signature(one).parameters for one in (correct_labels, LabelCorrector))
-    assert set(function) == {*estimator, "X", "y", "verified", "pred_probs"}
+    assert set(function) == {*estimator, "X", "y", "verified", "pred_probs", "groups"}
     assert all(function[name].default == estimator[name].default for name in estimator)
 
 

@@ -75,18 +75,29 @@ def test_training_and_new_rows_get_the_bits_of_the_cpu(gpu, shape, shift, option
 
 
 @needs_gpu
+@pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")  # the SVMs are few
 def test_a_correction_is_the_same_to_the_bit(gpu, monkeypatch):
     X, y = make_table(0, n_rows=60)
     y = np.where(np.arange(60) % 10 == 0, 1 - y, y)
     monkeypatch.setattr(_choice, "MOST_SVMS", 40)
     monkeypatch.setattr(_choice, "LEAST_WEIGHT", 0.0)  # if SVMs are chosen, others rank labels as well
-    for estimator in (SubSVMClassifier(n_estimators=10), None):
-        options = {"estimator": estimator, "random_state": 0}
+    triples = np.arange(60) // 3
+    for estimator, groups in ((SubSVMClassifier(n_estimators=10), None), (None, triples), (None, None)):
+        options = {"estimator": estimator, "groups": groups, "random_state": 0}
         cpu, cuda = (correct_labels(X, y, device=name, **options) for name in ("cpu", "cuda"))
         np.testing.assert_array_equal(cpu.labels, cuda.labels)
         np.testing.assert_array_equal(cpu.label_quality, cuda.label_quality)
         assert_same(cpu.votes, cuda.votes)
     assert cpu.votes.second is not None
+
+
+@needs_gpu
+def test_svms_that_saw_the_group_of_a_row_are_not_heard_on_a_gpu_either(gpu):
+    X, voters = make_voters()
+    bags = np.append(0, np.cumsum(np.arange(len(X)) % 3)), np.tile([0, 1, 2], len(X) // 3)
+    votes = [count_votes(voters, X, Effort(device=name), bags=bags) for name in ("cpu", "cuda")]
+    assert_same(*votes)
+    assert (votes[0].n_voters == 3 - np.arange(len(X)) % 3).all()
 
 
 @needs_gpu

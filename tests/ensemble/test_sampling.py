@@ -113,3 +113,30 @@ def test_a_table_larger_than_the_pool_is_corrected_as_well(monkeypatch, seed):
     assert corrector.model_.class_sizes_.tolist() == [250, 250]
     assert len(correction) == 4000 and (correction.labels != clean).mean() < 0.5 * (given != clean).mean()
     assert (correction.votes.n_voters > 0).all()
+
+
+def test_subsets_leave_out_half_of_the_large_groups_and_are_not_drawn_again_for_small_ones(seed):
+    rng = np.random.default_rng(seed)
+    labels = np.sort(rng.permutation(np.arange(1000) % 4 == 0).astype(int))
+    plain = draw_subsets(labels, 300, 100, seed=seed)
+    pairs = np.repeat(np.arange(500), 2)  # most SVMs see neither row of a pair
+    assert (draw_subsets(labels, 300, 40, seed=seed, groups=pairs) == plain_of(labels, 40, seed)).all()
+    groups = np.where(np.arange(1000) < 400, rng.integers(0, 4, 1000), 10 + np.arange(1000))
+    drawn = draw_subsets(labels, 300, 100, seed=seed, groups=groups)
+    seen = (groups[drawn][:, :, None] == np.arange(4)).any(axis=1)
+    assert (np.abs(seen.mean(axis=0) - 0.5) < 0.1).all()
+    kept = groups[plain] >= 10
+    assert (drawn[kept] == plain[kept]).all() and (labels[drawn] == labels[plain]).all()
+
+
+def plain_of(labels, size, seed):
+    return draw_subsets(labels, 300, size, seed=seed)
+
+
+def test_a_class_of_one_group_is_left_out_with_it_and_one_group_cannot_be():
+    labels = np.repeat([0, 1], 100)
+    groups = np.where(labels == 1, 0, 1 + np.arange(200))
+    drawn = draw_subsets(labels, 200, 20, seed=0, groups=groups)
+    without = (labels[drawn] == 0).all(axis=1)
+    assert 0.3 < without.mean() < 0.7
+    assert draw_subsets(labels, 10, 20, seed=0, groups=np.zeros(200, dtype=int)).shape == (10, 20)

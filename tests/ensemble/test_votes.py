@@ -50,6 +50,25 @@ def test_votes_agree_with_counting_them_one_by_one(name, n_classes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
+def test_an_svm_that_saw_a_row_of_the_group_is_not_heard(n_classes, seed):
+    X, labels, subsets, solution, voters = make_ensemble(n_classes=n_classes)
+    groups = np.random.default_rng(seed).permutation(np.repeat(np.arange(20), 3))
+    seen = (groups[subsets][:, :, None] == groups).any(axis=1)
+    _, oob = count_training_votes(voters, X, subsets, groups=groups)
+    assert_array_equal(oob.n_voters, (~seen).sum(axis=0))
+    alone = np.arange(len(X))
+    assert_same_votes(*(count_training_votes(voters, X, subsets, groups=one)[1] for one in (None, alone)))
+    some = np.arange(0, 60, 7)
+    _, part = count_training_votes(voters, X, subsets, some, groups=groups)
+    assert_same_votes(part, oob.take(some))
+    bags = [np.flatnonzero(seen[:, row]) for row in some]
+    pointer = np.append(0, np.cumsum([len(bag) for bag in bags]))
+    assert_same_votes(count_votes(voters, X[some], bags=(pointer, np.concatenate(bags))), oob.take(some))
+    nothing = np.zeros(len(X) + 1, dtype=int), np.zeros(0, dtype=int)
+    assert_same_votes(count_votes(voters, X, bags=nothing), count_votes(voters, X))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n_rows", [1, 7, LANES, LANES + 1, 1500])
 def test_threads_and_block_sizes_change_no_bit(n_classes, n_rows):
     _, _, _, _, voters = make_ensemble(n_classes=n_classes)

@@ -71,6 +71,11 @@ class TableOptions(Checked):
     id_column: str | None = option(
         None, "Column that names the rows in all files and pages. It is not a feature.", flag="--id"
     )
+    groups: str | None = option(
+        None,
+        "Column that says which rows belong together, such as the patient or the document: no row is judged "
+        "by what learned from its group. It is not a feature. By default copies are groups.",
+    )
     annotators: Sequence[str] = option(
         (),
         "Columns that hold one person's answers each. All of these people and the other columns judge the "
@@ -181,7 +186,7 @@ class Options(TableOptions):
     @property
     def left_out(self) -> tuple[str, ...]:
         """Columns that are not features."""
-        names = [] if self.id_column is None else [self.id_column]
+        names = [name for name in (self.id_column, self.groups) if name is not None]
         return tuple(dict.fromkeys([*self.exclude, *self.by, *names, *self.answered, *self.pred_probs]))
 
     @property

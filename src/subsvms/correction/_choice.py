@@ -100,8 +100,9 @@ class Choice:
 
 
 def choose_ensemble(
-    X: Table, labels: np.ndarray, sizes: np.ndarray, n_rows: int, *, n_jobs: int | None = None
-) -> Choice:
+    X: Table, labels: np.ndarray, sizes: np.ndarray, n_rows: int, *, n_jobs: int | None = None,
+    groups: np.ndarray | None = None,
+) -> Choice:  # fmt: skip
     """Choose the SVMs that predict the labels of a pool best; `sizes` are those of the table's classes."""
     rng = np.random.default_rng(SEED)
     rows = pick_rows(labels, rng)
@@ -120,7 +121,7 @@ def choose_ensemble(
             tol=TOLERANCE, random_state=SEED, n_jobs=n_jobs, **parameters,
         )  # fmt: skip
         with one_stage("choosing SVMs", len(found), len(WIDTHS) + len(SIZES) - 1):
-            fit_numbered(model, X, np.arange(len(sizes)), labels, rows)
+            fit_numbered(model, X, np.arange(len(sizes)), labels, rows, groups)
         loss = measure_losses(model.oob_votes_.mean_value, asked, weight, folds, shares=sizes / sizes.sum())
         return Candidate(size, width, width / mean, float(np.average(loss, weights=weight))), loss
 

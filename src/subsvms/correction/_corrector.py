@@ -12,11 +12,12 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from subsvms._callers import find_stacklevel, renamed
 from subsvms._columns import ColumnScaler, Table
-from subsvms._labels import check_some_labels, check_verified
+from subsvms._labels import check_groups, check_some_labels, check_verified
 from subsvms._validation import FLOATS, check_table
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction import _other_judges as judges
 from subsvms.correction._frames import find_style, like_labels, naming_correct_table
+from subsvms.correction._groups import group_rows
 from subsvms.correction._judge import add_witnesses, judge_table, judge_votes
 from subsvms.correction._learn import Sample, learn, learn_judged
 from subsvms.correction._overlap import SVMLook
@@ -147,7 +148,9 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         return Settings(self.rule, self.action, self.max_error_rate, self.min_confidence)
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, verified: Any = None, pred_probs: Any = None) -> "LabelCorrector":
+    def fit(
+        self, X: Any, y: Any, verified: Any = None, pred_probs: Any = None, groups: Any = None
+    ) -> "LabelCorrector":
         """Judge the labels y of the rows X.
 
         Parameters
@@ -165,6 +168,11 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             Out-of-sample probabilities of any model, such as a network's, a column for each class in the
             order of the sorted classes: they judge, in place of SVMs. X, if it holds numbers, is then for
             what needs features: whether changes can be told apart by them, and witnesses; or it is None.
+        groups : array-like of shape (n_samples,), default=None
+            Rows that belong together, such as those of a patient or a document: text or whole numbers, None
+            or NaN for a row that is alone. No row is judged by what learned from its group. By default copies
+            are groups, equal rows and such as are far nearer than neighbours; ``groups=range(n)`` says that
+            no rows belong together.
 
         Returns
         -------
@@ -174,21 +182,25 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             for name in ("model_", "scaler_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
             if pred_probs is not None:
-                self._fit_probabilities(X, y, verified, pred_probs)
+                self._fit_probabilities(X, y, verified, pred_probs, groups)
             elif self.estimator is None or isinstance(self.estimator, SubSVMClassifier):
                 with naming_correct_table(X):
                     table = check_table(self, X, reset=True)
-                self._fit_svms(table, *check_some_labels(y, table.shape[0]), verified, find_style(X, y))
+                named = None if groups is None else check_groups(groups, table.shape[0])
+                self._fit_svms(
+                    table, *check_some_labels(y, table.shape[0]), verified, find_style(X, y), named
+                )
             else:
                 n_rows = _num_samples(X)
                 if n_rows == 0:
                     raise InputError("X must have rows, but has 0: check which rows were chosen.")
-                self._fit_judged(X, *check_some_labels(y, n_rows), verified, find_style(X, y))
+                named = None if groups is None else check_groups(groups, n_rows)
+                self._fit_judged(X, *check_some_labels(y, n_rows), verified, find_style(X, y), named)
         for note in self.correction_._cautions:
             warnings.warn(note, LabelNoiseWarning, stacklevel=find_stacklevel())
         return self
 
-    def _fit_svms(self, table, classes, given, verified, style):
+    def _fit_svms(self, table, classes, given, verified, style, groups=None):
         """Judge labels that are already class numbers, by SVMs, in a table that was checked."""
         decided = None if verified is None else check_verified(verified, classes, len(given))
         seed = self._seed()
@@ -200,17 +212,17 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         whole, kernel = len(rows) == len(given), getattr(self.estimator, "kernel", "")
         sample = Sample(
             table if whole else take_rows(table, rows, kernel), given[rows], rows, drawing,
-            None if decided is None else decided[rows],
+            None if decided is None else decided[rows], None if groups is None else groups[rows],
         )  # fmt: skip
         learned = learn(sample, classes, self._prepare(seed), self.settings, self.level)
         self.classes_, self.model_ = classes, learned.model
         if hasattr(self, "feature_names_in_"):
             self.model_.feature_names_in_ = self.feature_names_in_
-        correction = judge_table(learned, table, given, decided, style=style)
+        correction = judge_table(learned, table, given, decided, groups, style=style)
         precomputed = self.model_.kernel == "precomputed"
         self.correction_ = add_witnesses(correction, table, self.n_witnesses, precomputed=precomputed)
 
-    def _fit_probabilities(self, X, y, verified, pred_probs):
+    def _fit_probabilities(self, X, y, verified, pred_probs, groups=None):
         """Judge labels by probabilities that are given; features, if there are, only check what changes."""
         if self.estimator is not None:
             raise InputError("estimator and pred_probs are both judges: give one of them.")
@@ -219,23 +231,32 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             raise InputError(
                 f"X and pred_probs must have the same number of rows; got {_num_samples(X)} and {n_rows}."
             )
-        self._fit_judged(X, *check_some_labels(y, n_rows), verified, find_style(X, pred_probs, y), pred_probs)
+        style = find_style(X, pred_probs, y)
+        named = None if groups is None else check_groups(groups, n_rows)
+        self._fit_judged(X, *check_some_labels(y, n_rows), verified, style, named, pred_probs)
 
-    def _fit_judged(self, X, classes, given, verified, style, pred_probs=None):
+    def _fit_judged(self, X, classes, given, verified, style, named=None, pred_probs=None):
         """Judge labels by probabilities: given ones, those in X, or of classifiers that take X as it is."""
         decided = None if verified is None else check_verified(verified, classes, len(given))
         look: Any = None
         numbers = None if self.estimator == judges.PROBABILITIES or X is None else _read_numbers(X)
+        compared = (
+            ColumnScaler.fit(numbers).transform(numbers) if self.scale and numbers is not None else numbers
+        )
+        copies, groups = group_rows(compared, len(given), named)
         if pred_probs is not None:
             p = judges.check_probabilities(pred_probs, classes, len(given), "pred_probs")
-            look = None if numbers is None else self._look_at(numbers)
+            if compared is not None:
+                model = SubSVMClassifier(random_state=self._seed(), n_jobs=self.n_jobs)
+                look = SVMLook(model, compared, groups)
         elif self.estimator == judges.PROBABILITIES:
             p = judges.check_probabilities(X, classes, len(given))
         else:
             seed = self._seed()
             own = self._own_params(None if self.random_state is None else seed)
             estimators = judges.prepare_estimators(self.estimator, **own)
-            look = judges.ClassifierLook(estimators, [indexable(X)[0]] * len(estimators), classes, seed)
+            tables = [indexable(X)[0]] * len(estimators)
+            look = judges.ClassifierLook(estimators, tables, classes, seed, groups)
             p = look.predict(given)
         if X is not None:
             validate_data(self, X, reset=True, skip_check_array=True)  # names and number of features
@@ -243,17 +264,11 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         if look is not None:
             look.features = numbers
         self.classes_, more = classes, {"verified": decided, "level": self.level}
-        learned = learn_judged(p, judge, given, classes, self.settings, look, **more)
+        learned = learn_judged(p, judge, given, classes, self.settings, look, copies, named, **more)
         correction = judge_votes(learned, given, learned.votes, decided, style=style)
-        if numbers is not None:
-            compared = ColumnScaler.fit(numbers).transform(numbers) if self.scale else numbers
+        if compared is not None:
             correction = add_witnesses(correction, compared, self.n_witnesses)
         self.correction_ = correction
-
-    def _look_at(self, numbers: Table) -> SVMLook:
-        """Return SVMs that look at features."""
-        scaled = ColumnScaler.fit(numbers).transform(numbers) if self.scale else numbers
-        return SVMLook(SubSVMClassifier(random_state=self._seed(), n_jobs=self.n_jobs), scaled)
 
     def _seed(self) -> int:
         """Return one seed for everything: a whole number itself, or one that is drawn."""
@@ -276,13 +291,13 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         model = SubSVMClassifier() if self.estimator is None else clone(self.estimator)
         return model.set_params(**own)
 
-    def fit_resample(self, X: Any, y: Any, verified: Any = None) -> tuple[Any, Any]:
+    def fit_resample(self, X: Any, y: Any, verified: Any = None, groups: Any = None) -> tuple[Any, Any]:
         """Judge the labels and return X and y, corrected: a step for imbalanced-learn's Pipeline.
 
         Parameters are those of `fit`. X and y are of the type of the input, without the rows that are
         dropped, if that is the action; rows that had no label get one.
         """
-        correction = self.fit(X, y, verified).correction_
+        correction = self.fit(X, y, verified, groups=groups).correction_
         if correction.kept.all():
             return X, like_labels(correction.labels, y)
         rows = np.flatnonzero(correction.kept)
@@ -293,14 +308,15 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
 def correct_labels(
     X: Any, y: Any, *, estimator: Any = None, scale: bool = True, rule: str = "posterior",
     action: str = "fix", max_error_rate: float | None = None, min_confidence: float | None = None,
-    verified: Any = None, pred_probs: Any = None, n_witnesses: int = 3, level: float = CERTIFICATE_LEVEL,
-    n_jobs: int | None = None, device: str = "cpu", random_state: Any = None, verbose: int = 0,
+    verified: Any = None, pred_probs: Any = None, groups: Any = None, n_witnesses: int = 3,
+    level: float = CERTIFICATE_LEVEL, n_jobs: int | None = None, device: str = "cpu",
+    random_state: Any = None, verbose: int = 0,
 ) -> Correction:  # fmt: skip
     """Find wrong labels, and fix, drop, weight or flag them.
 
     Parameters
     ----------
-    X, y, verified, pred_probs
+    X, y, verified, pred_probs, groups
         As in `LabelCorrector.fit`. (`correct_table` takes a data frame with text, dates and missing values.)
     estimator, scale, rule, action, max_error_rate, min_confidence, n_witnesses, level, n_jobs, device, \
 random_state, verbose
@@ -328,7 +344,7 @@ random_state, verbose
         min_confidence=min_confidence, n_witnesses=n_witnesses, level=level, n_jobs=n_jobs,
         device=device, random_state=random_state, verbose=verbose,
     )  # fmt: skip
-    return corrector.fit(X, y, verified, pred_probs).correction_
+    return corrector.fit(X, y, verified, pred_probs, groups).correction_
 
 
 def _read_numbers(X: Any) -> Table | None:

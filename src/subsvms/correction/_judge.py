@@ -16,6 +16,7 @@ from subsvms._effort import ONE_THREAD, Effort, announce
 from subsvms.certificates._vote import CERTIFICATE_LEVEL, count_withstood
 from subsvms.correction import _rule as rules
 from subsvms.correction._choice import Choice
+from subsvms.correction._groups import Groups, Kin
 from subsvms.correction._neighbours import find_witnesses
 from subsvms.correction._notes import SPARED, format_spared
 from subsvms.correction._result import Correction, list_suspicious
@@ -41,6 +42,9 @@ class Learned:
     cutoff: Cutoff | None = None  # the last label that may change, if `max_error_rate` limits them
     second: Voters | None = None  # other SVMs, which only rank labels
     judged_by: str | None = None  # in words, if not by SVMs
+    groups: Groups | None = None  # rows that belong together, if there are any
+    kin: Kin | None = None  # which of the rows are copies
+    joint: np.ndarray | None = None  # (n_rows, n_classes): by `weigh_copies`; None if there are no such rows
 
     @property
     def settings(self) -> Settings:
@@ -57,10 +61,14 @@ class Learned:
         found = np.flatnonzero(self.rows[places] == rows)
         return places[found], found
 
-    def vote(self, X: Table, rows: np.ndarray | None = None, effort: Effort = ONE_THREAD) -> Votes:
+    def vote(
+        self, X: Table, rows: np.ndarray | None = None, effort: Effort = ONE_THREAD,
+        groups: np.ndarray | None = None,
+    ) -> Votes:  # fmt: skip
         """Return the votes on rows; those of the pool are judged by the SVMs that were not trained on them.
 
-        Without row numbers they cannot be recognised, and all SVMs vote.
+        Without row numbers they cannot be recognised, and all SVMs vote. `groups` numbers the rows' groups,
+        if the user names them, -1 for groups that no SVM saw.
         """
         places, found = self.find(rows)
         known = self.votes.take(places)
@@ -70,9 +78,14 @@ class Learned:
         asked = X[others] if len(found) else X
         if self.model.kernel == "precomputed":
             asked = np.ascontiguousarray(asked[:, self.rows[self.in_pool]])
-        votes = count_votes(self.model.voters_, asked, effort)
+        main = second = None
+        if self.groups is not None:
+            own = self.groups.find(asked) if groups is None else groups[others]
+            main = self.groups.find_bags(own, 0)
+            second = None if main is None or self.second is None else self.groups.find_bags(own, 1)
+        votes = count_votes(self.model.voters_, asked, effort, bags=main)
         if self.second is not None:
-            votes = replace(votes, second=count_votes(self.second, asked, effort).mean_value)
+            votes = replace(votes, second=count_votes(self.second, asked, effort, bags=second).mean_value)
         return mix_votes(known, found, votes, others)
 
     def apply_rule(self, given: np.ndarray, votes: Votes, rows: Any, verified: Any = None) -> Judgement:
@@ -82,6 +95,10 @@ class Learned:
         contradictory[found] = self.contradictory[places]
         judgement = rules.apply_rule(self.rule, votes, given)
         judgement = rules.keep_labels(judgement, given, contradictory, rules.Halt.DUPLICATE)
+        if self.joint is not None and len(found):
+            joint = np.full((len(given), self.joint.shape[1]), np.nan)
+            joint[found] = self.joint[places]
+            judgement = rules.settle_copies(judgement, self.rule, given, joint)
         return judgement if verified is None else rules.apply_verified(judgement, given, verified)
 
     def limit(self, score: np.ndarray, quality: np.ndarray, rows: np.ndarray) -> "Learned":
@@ -119,10 +136,15 @@ class Learned:
         trained = np.full(len(given), -1)
         own = found[self.in_pool[places]]
         trained[own] = given[own]
-        return count_withstood(
+        withstood = count_withstood(
             votes, self.model.class_sizes_, trained, self.model.subsets_.shape[1],
             p=self.model.sampling_bias, level=self.level, pooled=self.capped,
         )  # fmt: skip
+        if self.groups is None:
+            return withstood
+        alone = votes.n_voters == len(self.model.subsets_)  # no SVM saw a row of their group
+        alone[found] = ~self.groups.grouped[places]
+        return np.where(alone & (not self.groups.redrawn), withstood, 0)  # it is proved for single rows
 
 
 def mix_votes(some: Votes, places: np.ndarray, others: Votes, other_places: np.ndarray) -> Votes:
@@ -133,12 +155,13 @@ def mix_votes(some: Votes, places: np.ndarray, others: Votes, other_places: np.n
 
 
 def judge_table(
-    learned: Learned, X: Table, given: np.ndarray, verified: np.ndarray | None = None, **more: Any
-) -> Correction:
+    learned: Learned, X: Table, given: np.ndarray, verified: np.ndarray | None = None,
+    groups: np.ndarray | None = None, **more: Any,
+) -> Correction:  # fmt: skip
     """Return what is thought of all labels of a table; `more` is for the result."""
     rows = np.arange(len(given))
     effort = Effort.of(learned.model, partial(announce, "voting on the other rows"))
-    return judge_votes(learned, given, learned.vote(X, rows, effort), verified, **more)
+    return judge_votes(learned, given, learned.vote(X, rows, effort, groups), verified, **more)
 
 
 def judge_votes(
@@ -149,7 +172,7 @@ def judge_votes(
         judgement = learned.apply_rule(given, votes, rows, verified)
         flagged = judgement.flagged
         learned = learned.limit(judgement.score[flagged], judgement.quality[flagged], rows[flagged])
-    return learned.judge(given, votes, rows, verified, **more)
+    return learned.judge(given, votes, rows, verified, kin=learned.kin, **more)
 
 
 def add_witnesses(

@@ -15,6 +15,8 @@ from subsvms._effort import Effort, announce, one_stage
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction import _notes as words
 from subsvms.correction._choice import Choice, choose_ensemble
+from subsvms.correction._copies import Copies, find_copies
+from subsvms.correction._groups import Groups, find_kin, form_groups, note_few_voters, weigh_kin
 from subsvms.correction._judge import Learned, mix_votes
 from subsvms.correction._neighbours import find_contradictory
 from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise, is_solvable, rank_evidence
@@ -23,7 +25,7 @@ from subsvms.correction._overlap import CloserLook, SVMLook, find_overlap, updat
 from subsvms.correction._rule import Halt, Rule, Settings, apply_rule, find_lacking, keep_labels
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._rows import take_rows
-from subsvms.ensemble._sampling import Drawing, subset_size
+from subsvms.ensemble._sampling import Drawing, find_large, subset_size
 from subsvms.ensemble._training import fit_numbered
 from subsvms.ensemble._votes import Votes, count_votes
 from subsvms.exceptions import Note, format_percent, is_far_beyond
@@ -44,6 +46,7 @@ class Sample(NamedTuple):
     rows: np.ndarray  # (n_rows,): numbers of the rows in the table, from 0
     drawing: Drawing
     verified: np.ndarray | None = None  # (n_rows,): class numbers that people decided; -1 elsewhere
+    groups: np.ndarray | None = None  # (n_rows,): numbers of groups, if the user names them
 
 
 def learn(
@@ -56,43 +59,59 @@ def learn(
     others would no longer be the same. When tried, that left more wrong labels in 20 of 50 runs, and fewer in
     20.
     """
-    X, given, rows, drawing, verified = sample
+    X, given, rows, drawing, verified, named = sample
     in_pool = drawing.in_pool(rows, given)
+    precomputed = getattr(prepared, "kernel", "") == "precomputed"  # then rows are no features
+    copies = Copies.none(len(rows)) if precomputed else find_copies(X)
+    groups = form_groups(copies, X, in_pool, named, find=not drawing.is_whole)
+    sample = sample._replace(groups=None if groups is None else groups.numbers)
     model, second, choice = train_models(sample, in_pool, classes, prepared)
-    votes = collect_votes(model, X, in_pool)
+    if groups is not None:
+        subsets = (one.subsets_ for one in (model, second) if one is not None)
+        own, size = groups.numbers[in_pool], model.subsets_.shape[1]
+        redrawn = find_large(own, given[in_pool], size, model.sampling_bias).any()
+        groups = groups.seen_by(subsets, np.flatnonzero(in_pool), bool(redrawn))
+    votes = collect_votes(model, X, in_pool, groups)
     if second is not None:
-        votes = replace(votes, second=collect_votes(second, X, in_pool).mean_value)
+        votes = replace(votes, second=collect_votes(second, X, in_pool, groups, 1).mean_value)
     contradictory = np.zeros(len(given), dtype=bool)
-    contradictory[in_pool] = find_contradictory(X[in_pool], given[in_pool])
+    if copies.left_alone:
+        contradictory[in_pool] = find_contradictory(copies.equal[in_pool], given[in_pool])
     few = np.flatnonzero(drawing.in_sample(rows))
+    numbers = None if groups is None else groups.numbers[few]
     rule, notes = learn_rule(
         classes, given[few], votes.take(few), settings, drawing.sizes,
-        look=SVMLook(model, X if len(few) == len(rows) else take_rows(X, few, model.kernel)),
+        look=SVMLook(model, X if len(few) == len(rows) else take_rows(X, few, model.kernel), numbers),
         contradictory=contradictory[few], verified=None if verified is None else verified[few],
         second_weight=choice.second_weight if choice else 0.0,
     )  # fmt: skip
+    kin = find_kin(copies, given, rows, named)
     return Learned(
-        model, choice, rule, notes, rows, votes, in_pool, contradictory, drawing.capped, level,
-        second=None if second is None else second.voters_,
+        model, choice, rule, (*notes, *note_few_voters(groups, votes, model.n_estimators)), rows, votes,
+        in_pool, contradictory, drawing.capped, level, second=None if second is None else second.voters_,
+        groups=groups, kin=kin, joint=weigh_kin(kin, rule, votes, given, rows),
     )  # fmt: skip
 
 
 def learn_judged(
     p: np.ndarray, judge: str, given: np.ndarray, classes: np.ndarray, settings: Settings,
-    look: CloserLook | None, *, rows: np.ndarray | None = None, sizes: np.ndarray | None = None,
-    verified: np.ndarray | None = None, level: float = CERTIFICATE_LEVEL,
+    look: CloserLook | None, copies: Copies, named: np.ndarray | None = None, *,
+    rows: np.ndarray | None = None, sizes: np.ndarray | None = None, verified: np.ndarray | None = None,
+    level: float = CERTIFICATE_LEVEL,
 ) -> Learned:  # fmt: skip
     """Learn from out-of-sample probabilities (n_rows, n_classes) of any judge, as `learn` does from SVMs."""
-    votes, alone, contradictory = make_votes(p), np.zeros(len(given), dtype=bool), None
-    if look is not None and look.features is not None:
-        contradictory = find_contradictory(look.features, given)
+    rows = np.arange(len(given)) if rows is None else rows
+    votes, alone = make_votes(p), np.zeros(len(given), dtype=bool)
+    contradictory = find_contradictory(copies.equal, given) & bool(copies.left_alone)
     rule, notes = learn_rule(
         classes, given, votes, settings, sizes, look=look, judge=judge, contradictory=contradictory,
         verified=verified,
     )  # fmt: skip
-    rows = np.arange(len(given)) if rows is None else rows
-    kept = alone if contradictory is None else contradictory
-    return Learned(None, None, rule, notes, rows, votes, alone, kept, False, level, judged_by=judge)
+    kin = find_kin(copies, given, rows, named)
+    return Learned(
+        None, None, rule, notes, rows, votes, alone, contradictory, False, level, judged_by=judge, kin=kin,
+        joint=weigh_kin(kin, rule, votes, given, rows),
+    )  # fmt: skip
 
 
 def train_models(
@@ -105,23 +124,28 @@ def train_models(
     """
     X, drawing, pool = sample.X, sample.drawing, np.flatnonzero(in_pool)
     labels, whole = sample.given[pool], len(pool) == len(in_pool)
+    groups = None if sample.groups is None else sample.groups[pool]
     if not isinstance(prepared, dict):
         size = subset_size(prepared.subsample_size, drawing.n_rows, len(classes))
         prepared.set_params(subsample_size=min(size, len(pool)))
         trained_on = X if whole else take_rows(X, pool, prepared.kernel)
-        return fit_numbered(prepared, trained_on, classes, labels), None, None
+        return fit_numbered(prepared, trained_on, classes, labels, groups=groups), None, None
     trained_on = X if whole else X[pool]
-    choice = choose_ensemble(trained_on, labels, drawing.sizes, drawing.n_rows, n_jobs=prepared.get("n_jobs"))
+    choice = choose_ensemble(
+        trained_on, labels, drawing.sizes, drawing.n_rows, n_jobs=prepared.get("n_jobs"), groups=groups
+    )
     model, second = choice.make_model(**prepared), choice.make_second(**prepared)
-    fit_numbered(model, trained_on, classes, labels)
+    fit_numbered(model, trained_on, classes, labels, groups=groups)
     if second is not None:
-        fit_numbered(second, trained_on, classes, labels)
+        fit_numbered(second, trained_on, classes, labels, groups=groups)
         if model.voters_.intercept.dtype == np.float32:  # then it is enough to rank by, and half of the time
             second.voters_ = second.voters_.astype(np.float32)
     return model, second, choice
 
 
-def collect_votes(model: SubSVMClassifier, X: Table, in_pool: np.ndarray) -> Votes:
+def collect_votes(
+    model: SubSVMClassifier, X: Table, in_pool: np.ndarray, groups: Groups | None = None, ensemble: int = 0
+) -> Votes:
     """Return the out-of-bag votes on the rows that SVMs were trained on, and all votes on the others."""
     pool, others = np.flatnonzero(in_pool), np.flatnonzero(~in_pool)
     if len(others) == 0:
@@ -130,7 +154,8 @@ def collect_votes(model: SubSVMClassifier, X: Table, in_pool: np.ndarray) -> Vot
     if model.kernel == "precomputed":
         asked = np.ascontiguousarray(asked[:, pool])
     effort = Effort.of(model, partial(announce, "voting on the sample"))
-    votes = count_votes(model.voters_, asked, effort)
+    bags = None if groups is None else groups.find_bags(groups.numbers[others], ensemble)
+    votes = count_votes(model.voters_, asked, effort, bags=bags)
     return mix_votes(model.oob_votes_, pool, votes, others)
 
 

@@ -1,17 +1,17 @@
 """Rows beside others: equal ones with other labels, and the nearest ones, for people to compare with.
 
-*Contradictory rows.* Whoever drops duplicates with the label among the columns leaves of each group of equal
-rows one row for every label that occurred, however often. Then such rows contradict each other, nothing is
-left of how often, and each looks wrong to SVMs that were trained on the other. Their labels say nothing about
-noise. Where duplicates were not dropped, there are also equal rows with equal labels: tables without any are
-how such a loss is recognised. Of a large table only the rows that SVMs are trained on are compared.
+*Contradictory rows.* In tables whose columns take few values, rows are equal by nature (`_copies`). Whoever
+drops duplicates there with the label among the columns leaves of each set of equal rows one row for every
+label that occurred, however often. Nothing is left of how often, and each looks wrong to SVMs that were
+trained on the other: their labels say nothing about noise. Where duplicates were not dropped, there are also
+equal rows with equal labels, so tables without any keep such labels. Of a large table only the rows that SVMs
+are trained on are compared.
 
 *Witnesses* for a suggested label are the nearest rows that carry it, and against it those that carry the
 given one, each among the rows that are not suspicious themselves. (The rows that pull the SVMs hardest would
 explain the vote, but with a wide kernel they are a few extreme rows, the same for every issue.)
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -30,22 +30,31 @@ ONE_CHUNK = 256  # rows that scikit-learn leaves to one thread; others would onl
 SEARCHED = 20_000  # rows of a class; of more, evenly spaced ones are looked at
 
 
-def find_contradictory(X: Table, given: np.ndarray) -> np.ndarray:
-    """Return which rows have an equal row with another label, if duplicates were dropped; else none."""
-    groups: dict[bytes, list[int]] = defaultdict(list)
-    for row, content in enumerate(read_contents(X)):
-        if given[row] >= 0:
-            groups[content].append(row)
+def find_contradictory(equal: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return which rows have an equal row with another label, if none has one with its own; else none.
+
+    `equal` holds a number for each row, the same for equal rows (`number_contents`).
+    """
     contradictory = np.zeros(len(given), dtype=bool)
-    n_groups = 0
-    for rows in groups.values():
-        if len(rows) == 1:
-            continue
-        if len(set(given[rows].tolist())) < len(rows):  # equal in features and label: none were dropped
-            return np.zeros(len(given), dtype=bool)
-        contradictory[rows] = True
-        n_groups += 1
-    return contradictory & (n_groups >= SMALLEST_CLASS)
+    sets = list_sets(np.where(given >= 0, equal, -1))
+    if len(sets) < SMALLEST_CLASS or any(len(set(given[rows].tolist())) < len(rows) for rows in sets):
+        return contradictory
+    contradictory[np.concatenate(sets)] = True
+    return contradictory
+
+
+def list_sets(numbers: np.ndarray) -> list[np.ndarray]:
+    """Return the rows that share a number with others, those of each number together; -1 is no number."""
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-2))
+    parts = np.split(order, starts[1:])
+    return [rows for rows in parts if len(rows) > 1 and numbers[rows[0]] >= 0]
+
+
+def number_contents(X: Table) -> np.ndarray:
+    """Return a number for each row, from 0 in the order of the rows, which equal rows share."""
+    seen: dict[bytes, int] = {}
+    return np.array([seen.setdefault(content, len(seen)) for content in read_contents(X)], dtype=int)
 
 
 def read_contents(X: Table) -> Iterator[bytes]:

@@ -16,7 +16,8 @@ HALTS = {
     Halt.UNTESTED: "there are too few such rows to check the change",
     Halt.VERIFIED: "a person decided",
     Halt.REFUSED: "people kept such labels where they looked",
-    Halt.DUPLICATE: "another row has the same features and another label, and duplicates were dropped",
+    Halt.DUPLICATE: "another row has the same features and another label, and none has this one",
+    Halt.COPIES: "rows with the same features have other labels, and together they speak for this one",
     Halt.UNAUDITED: "answers did not confirm a change of this label",
     Halt.OUTNUMBERED: "most rows like it have this label, and only labels of another class seem wrong",
     Halt.DISPUTED: "trees that learned from the same features find such changes less probable",
@@ -34,6 +35,7 @@ KEEPERS = {  # the same, in a list of what kept how many labels; where nothing h
     Halt.UNAUDITED: "answers that did not confirm a change",
     Halt.OUTNUMBERED: "similar rows with the same label",
     Halt.DISPUTED: "trees on the same features",
+    Halt.COPIES: "equal rows, judged together",
 }
 SPARED = {  # why a whole group of labels was kept
     Halt.TOLD_APART: "{labels}: the features distinguish their rows from those they would join, so the "
@@ -45,8 +47,8 @@ SPARED = {  # why a whole group of labels was kept
     "class are wrong, or classes overlap, or labels were changed on purpose, and the table does not tell "
     "which: look at some of these rows, or let people answer about them.",
     Halt.DUPLICATE: "{n} rows share their features with a row of another label, and none with a row of the "
-    "same label: duplicates were probably dropped with the label included. Nothing can be learned from such "
-    "rows, so their labels were kept; drop duplicates by the features alone, or keep all rows.",
+    "same label: one of the labels is wrong, or the columns do not decide the class. Nothing is known of how "
+    "often each label would occur, so they were kept. If duplicates were dropped before, keep all rows.",
 }
 NOTED = (Halt.UNEXPLAINED, Halt.SMALL, *SPARED)  # what has a note of its own
 UNEXPLAINED = Note(
@@ -369,6 +371,7 @@ def format_reason(case: Case, names: list[str], settings: Settings, judge: str |
     if action == "missing":
         return f"missing: no label was given; {vote}; {chance}"
     vote += "" if settings.rule == "majority" or case.halt else format_despite(case, names, judge)
+    vote += ", and rows with the same features have other labels" if case.halt == Halt.COPIES else ""
     least = settings.min_confidence or 0.0
     most, decide, of_them = "most votes", "decide", " of them"
     if judge is not None:

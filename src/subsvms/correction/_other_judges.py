@@ -8,9 +8,10 @@ for two classes tanh(logit(p) / 4). Like the mean values of SVMs it lies between
 the rows that p itself crowds together near 0 and 1, which is where noise shows. Each row has one voter, and
 the shares of its votes are the probabilities: so the noise, the rule and its limits are those of SVMs.
 
-Out-of-sample are the out-of-bag probabilities of a forest, or else those of cross-validation. Classes with
-fewer rows than `SMALLEST_CLASS` are not learned, since no label is changed from or to them. Their rows, and
-rows without a label, are judged by a classifier that is fitted to all others.
+Out-of-sample are the out-of-bag probabilities of a forest, or else those of cross-validation; of rows that
+come in groups always the latter, with each group in one fold. Classes with fewer rows than `SMALLEST_CLASS`
+are not learned, since no label is changed from or to them. Their rows, and rows without a label, are judged
+by a classifier that is fitted to all others.
 
 Trees also check what another judge would change. Noise by class is a property of the labels: whoever judges,
 its rates are the same, and rows that would join class b look like those that are given b (`_overlap`), to
@@ -27,13 +28,13 @@ trees underestimate where most of a class is wrong, held back half of the right 
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import _safe_split
 
@@ -48,6 +49,7 @@ from subsvms.exceptions import InputError, Setting, name_few
 
 PROBABILITIES = "probabilities"  # in place of an estimator: X holds them
 FOLDS = 5
+MANY_GROUPS = 1000  # with more, folds are of groups by their first label: balancing them takes too long
 LEAST_PROBABILITY = 1e-6  # others are cut to it, and to one less it: no model is surer than that
 QUIET = (  # rows without out-of-bag probabilities are dealt with; threads were offered to all estimators
     "Some inputs do not have OOB scores",
@@ -68,13 +70,15 @@ class ClassifierLook(CloserLook):
     that of the folds.
     """
 
-    def __init__(self, estimators: list, tables: list, classes: np.ndarray, seed: int):
-        super().__init__(seed)
+    def __init__(
+        self, estimators: list, tables: list, classes: np.ndarray, seed: int, groups: np.ndarray | None = None
+    ):
+        super().__init__(seed, None, groups)
         self.estimators, self.tables, self.classes = estimators, tables, classes
 
     def predict(self, given: np.ndarray) -> np.ndarray:
         """Return out-of-sample probabilities of each row; NaN for a row that none can judge."""
-        return self._predict(self.tables, given)
+        return self._predict(self.tables, given, self.groups)
 
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
         """Return the out-of-sample probability of side 1."""
@@ -82,11 +86,11 @@ class ClassifierLook(CloserLook):
         parts = [_safe_split(one, table, None, rows)[0] for one, table in asked]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what there is to warn about was warned about in `predict`
-            return self._predict(parts, side)[:, 1]
+            return self._predict(parts, side, None if self.groups is None else self.groups[rows])[:, 1]
 
-    def _predict(self, tables, given):
+    def _predict(self, tables, given, groups):
         asked = zip(self.estimators, tables, strict=True)
-        found = [predict_rows(one, X, given, self.classes, self.seed) for one, X in asked]
+        found = [predict_rows(one, X, given, self.classes, self.seed, groups) for one, X in asked]
         known = sum(np.isfinite(p) for p in found)
         return sum(np.nan_to_num(p) for p in found) / np.where(known > 0, known, np.nan)
 
@@ -120,7 +124,10 @@ def name_judge(estimator: Any) -> str:
     return type(one[-1] if isinstance(one, Pipeline) else one).__name__
 
 
-def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray, seed: int) -> np.ndarray:
+def predict_rows(
+    estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray, seed: int,
+    groups: np.ndarray | None = None,
+) -> np.ndarray:  # fmt: skip
     """Return probabilities of each class for each row, by classifiers that were not trained on the row."""
     sizes = np.bincount(given[given >= 0], minlength=len(classes))
     learned = sizes >= (SMALLEST_CLASS if np.sum(sizes >= SMALLEST_CLASS) > 1 else 2)
@@ -144,7 +151,7 @@ def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray,
         p[np.ix_(asked, np.searchsorted(classes, model.classes_))] = found
 
     model = None
-    if can_leave_out(estimator):
+    if groups is None and can_leave_out(estimator):
         announce("training the judge")
         svms = isinstance(estimator, SubSVMClassifier)  # whose probabilities are shares of their votes
         if not svms:
@@ -155,7 +162,10 @@ def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray,
         p[rows[~np.isclose(p[rows].sum(axis=1), 1.0)]] = np.nan  # forests give zeros where they have none
     else:
         n_folds = int(min(FOLDS, sizes[learned].min()))
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(rows, given[rows])
+        if groups is None:
+            folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(rows, given[rows])
+        else:
+            folds = split_groups(given[rows], groups[rows], n_folds, seed)
         for fold, (train, test) in enumerate(folds):
             announce("cross-validating the judge", fold, n_folds)
             part = fit(rows[train])
@@ -168,11 +178,31 @@ def predict_rows(estimator: Any, X: Any, given: np.ndarray, classes: np.ndarray,
     return p
 
 
+def split_groups(
+    labels: np.ndarray, groups: np.ndarray, n_folds: int, seed: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the rows to train on and to judge in each fold; no group is in both."""
+    n_folds = min(n_folds, len(np.unique(groups)))
+    if n_folds < 2:
+        raise InputError("groups must hold at least two groups of the rows that have labels: leave them out.")
+    how: dict[str, Any] = {"shuffle": True, "random_state": seed}
+    _, first, number = np.unique(groups, return_index=True, return_inverse=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class")  # a class may be one group's alone
+        if len(first) <= MANY_GROUPS:
+            folds = StratifiedGroupKFold(n_folds, **how).split(labels, labels, groups)
+            yield from (fold for fold in folds if len(fold[1]))
+            return
+        for _, chosen in StratifiedKFold(n_folds, **how).split(first, labels[first]):
+            test = np.isin(number, chosen)
+            yield np.flatnonzero(~test), np.flatnonzero(test)
+
+
 class KnownLook(CloserLook):
     """Looks with values that are known: larger ones are of side 1."""
 
-    def __init__(self, seed: int, values: np.ndarray):
-        super().__init__(seed)
+    def __init__(self, seed: int, values: np.ndarray, groups: np.ndarray | None = None):
+        super().__init__(seed, None, groups)
         self.values = values
 
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
@@ -205,7 +235,8 @@ def ask_trees(
     from sklearn.ensemble import ExtraTreesClassifier  # not for every table
 
     trees = ExtraTreesClassifier(N_TREES, min_samples_leaf=LEAF, bootstrap=True, random_state=look.seed)
-    p = predict_rows(trees, X[rows], given[rows], noise.classes, look.seed)
+    groups = None if look.groups is None else look.groups[rows]
+    p = predict_rows(trees, X[rows], given[rows], noise.classes, look.seed, groups)
     values = np.full((len(given), 2), np.nan)
     values[rows] = make_votes(p).mean_value
     rows = rows[np.isfinite(values[rows, 0]) & (votes.n_voters[rows] > 0)]
@@ -216,7 +247,7 @@ def ask_trees(
         joining = rows[judgement.flagged[rows] & (judgement.suggested[rows] == b)]
         if len(joining) >= SMALLEST_CLASS:
             sides = find_sides(given, votes.mean_value[:, b], judgement, b)
-            weight[b] = EVEN / (EVEN + compare_sides(KnownLook(look.seed, -values[:, b]), sides))
+            weight[b] = EVEN / (EVEN + compare_sides(KnownLook(look.seed, -values[:, b], look.groups), sides))
         if len(joining) and noise.error_rate_interval[1] <= VERY_NOISY:
             changed = second.judge(values[joining], given[joining])[:, b].mean()
             doubt[b] = heard * max(0.0, 1.0 - changed / judgement.posterior[joining, b].mean())

@@ -39,6 +39,7 @@ from subsvms.correction._noise_curve import SLIP
 from subsvms.correction._rule import Judgement, Overlap
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._rows import take_rows
+from subsvms.ensemble._training import fit_numbered
 from subsvms.ensemble._votes import Votes
 
 EVEN = 0.01  # a chance at which noise and overlap weigh the same
@@ -57,8 +58,13 @@ class Sides(NamedTuple):
 class CloserLook:
     """Looks at the rows of a table more closely than the votes did."""
 
-    def __init__(self, seed: int, features: Table | None = None):
+    def __init__(self, seed: int, features: Table | None = None, groups: np.ndarray | None = None):
         self.seed, self.features = seed, features  # numbers that any other judge can learn from, if there are
+        self.groups = groups  # (n_rows,): no row is judged by what learned from another row of its group
+
+    def count_groups(self, rows: np.ndarray) -> int:
+        """Return how many independent rows these are worth: copies count once."""
+        return len(rows) if self.groups is None else len(np.unique(self.groups[rows]))
 
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
         """Return out-of-sample values, larger for rows that look like side 1; NaN for a row without one."""
@@ -68,9 +74,9 @@ class CloserLook:
 class SVMLook(CloserLook):
     """Looks with SVMs like those that voted, trained on the rows in question alone."""
 
-    def __init__(self, model: SubSVMClassifier, X: Table):
+    def __init__(self, model: SubSVMClassifier, X: Table, groups: np.ndarray | None = None):
         seed = check_random_state(model.random_state).randint(2**31 - 1)
-        super().__init__(seed, None if model.kernel == "precomputed" else X)
+        super().__init__(seed, None if model.kernel == "precomputed" else X, groups)
         self.model, self.X = model, X
 
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
@@ -84,7 +90,8 @@ class SVMLook(CloserLook):
             closer.set_params(gamma=2.0 / max(mean_squared_distance(X), 1e-12))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an SVM that stops early can still rank rows
-            return closer.fit(X, side).oob_votes_.mean_value[:, 1]
+            groups = None if self.groups is None else self.groups[rows]
+            return fit_numbered(closer, X, np.arange(2), side, groups=groups).oob_votes_.mean_value[:, 1]
 
 
 def find_overlap(
@@ -124,7 +131,8 @@ def compare_sides(look: CloserLook, sides: Sides) -> float:
     side = np.repeat([1, 0], [len(rows) for rows in parts])
     values = look.separate(np.concatenate(parts), side)
     asked = np.isfinite(values)
-    n_joining, n_there = np.sum(side[asked] == 1), np.sum(side[asked] == 0)
+    every = np.concatenate(parts)[asked]
+    n_joining, n_there = (look.count_groups(every[side[asked] == one]) for one in (1, 0))
     if n_joining * n_there == 0:
         return 1.0
     deviation = np.sqrt((n_joining + n_there + 1) / (12.0 * n_joining * n_there))  # of the area, by chance

@@ -12,6 +12,7 @@ from subsvms._labels import Classes
 from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
 from subsvms.correction._frames import FrameStyle, build_frame, find_rows, list_carriers, list_rows
+from subsvms.correction._groups import Kin
 from subsvms.correction._html import render_html
 from subsvms.correction._neighbours import Witnesses
 from subsvms.correction._noise import NoiseEstimate
@@ -49,7 +50,7 @@ class Correction(Verdicts):
         How often each class is given another label, and what share of the labels the votes contradict.
     withstands : ndarray of int of shape (n_rows,) or None
         Number of changed labels that the winner of the vote on this row certainly survives; None, and not
-        in the frame, for judges other than SVMs, about which nothing is proved.
+        in the frame, for judges other than SVMs, about which nothing is proved. 0 for rows of groups.
     level : float
         How sure each of these certificates is.
     settings : Settings
@@ -66,6 +67,8 @@ class Correction(Verdicts):
         Who judged, in words, if not SVMs.
     consensus : Consensus or None
         What several people's answers say, if these judged the labels of the majority (`subsvms.annotators`).
+    kin : Kin or None
+        Rows that are copies of each other, and equal rows with different labels, by their numbers.
     style, origin
         The data frame library of the user's table, and the table, if `correct_table` read it.
 
@@ -98,6 +101,7 @@ class Correction(Verdicts):
     choice: Choice | None = None
     judge: str | None = None
     consensus: Any = None  # of several people, in place of the rule: `subsvms.annotators`
+    kin: Kin | None = None  # rows that are copies of each other, if they were looked for
     origin: Any = None  # of `correct_table`: it shows rows, and makes the report and the review
 
     certainty = renamed_attribute("certainty", "level")
@@ -135,7 +139,8 @@ class Correction(Verdicts):
         named = [halt for halt in Halt if halts[halt] and halt not in NOTED]  # those have their own
         kept_by = [(format_keeper(halt, self.settings, self.judge), halts[halt]) for halt in named]
         held_back = [format_held_back(int(self.flagged.sum()), kept_by)] if kept_by else []
-        return (*self._cautions, *self._many, *held_back, *unused)
+        copies = self.kin.tell() if self.kin else []
+        return (*self._cautions, *self._many, *held_back, *copies, *unused)
 
     @property
     def _cautions(self):
@@ -292,13 +297,29 @@ class Correction(Verdicts):
 def list_suspicious(correction: Correction) -> np.ndarray:
     """Return the suspicious rows: flagged, held back, the most doubtful of the others, and without a label.
 
+    Before them come equal rows with different labels, if they are rare.
+
     Each kind has its worst first. Rows that people decided are not among them.
     """
     flagged, held_back, undecided = correction.flagged, correction.held_back, ~correction.decided
+    first = list_first(correction)
+    flagged, held_back = flagged.copy(), held_back.copy()
+    for kind in (flagged, held_back, undecided):
+        kind[first] = False
     plain = undecided & ~correction.missing & ~flagged & ~held_back & (correction.votes.n_voters > 0)
     kinds = (flagged, held_back, plain, correction.missing & undecided)
     parts = [np.flatnonzero(which) for which in kinds]
     parts = [part[np.argsort(correction.label_quality[part], kind="stable")] for part in parts]
-    n_more = max(0, FEWEST_LISTED - len(parts[0]) - len(parts[1])) if correction.noise.explained else 0
-    parts[2] = parts[2][:n_more]
-    return np.concatenate(parts)
+    n_more = FEWEST_LISTED - len(first) - len(parts[0]) - len(parts[1])
+    parts[2] = parts[2][: max(0, n_more) if correction.noise.explained else 0]
+    return np.concatenate([first, *parts])
+
+
+def list_first(correction: Correction) -> np.ndarray:
+    """Return equal rows with different labels, if they are rare: the most doubtful first, set by set."""
+    sets = [] if correction.kin is None else correction.kin.first
+    sets = [rows[~correction.decided[rows]] for rows in sets]
+    quality = correction.label_quality
+    sets = [rows[np.argsort(quality[rows], kind="stable")] for rows in sets if len(rows)]
+    sets.sort(key=lambda rows: quality[rows[0]])
+    return np.concatenate([np.zeros(0, dtype=int), *sets])

@@ -6,8 +6,9 @@ most out-of-bag votes. It needs no estimate, but counts rare and common classes 
 
 Some things stop either rule (`Halt`). A row that every SVM was trained on keeps its label: none of them can
 judge it. No label is changed from or to a class that is smaller than `SMALLEST_CLASS`. If the votes do not
-predict the labels, nothing changes. Rows with equal features and different labels keep them where duplicates
-were dropped (`_duplicates`). `max_error_rate` is the largest share of labels to change, surest first.
+predict the labels, nothing changes. Rows with equal features and different labels keep them where rows are
+equal by nature (`_neighbours`); elsewhere they are judged together (`weigh_copies`). `max_error_rate` is the
+largest share of labels to change, surest first.
 
 The rule "posterior" takes overlap of the classes into account (`_overlap`): let o_b be the probability that
 rows that would join class b belong where they are. Then P(true b) is multiplied by 1 - o_b, and the rest goes
@@ -24,6 +25,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from subsvms.correction._noise import SMALLEST_CLASS, UNSEEN, NoiseEstimate
 from subsvms.correction._noise_softmax import compute_posterior
@@ -54,6 +56,7 @@ class Halt(IntEnum):
     UNAUDITED = 12
     OUTNUMBERED = 13
     DISPUTED = 14
+    COPIES = 15  # of changed labels, too: what is thought of them rests on their copies
 
 
 BY_OVERLAP = (Halt.TOLD_APART, Halt.UNTESTED, Halt.REFUSED)  # the posterior says so already
@@ -254,6 +257,43 @@ def keep_labels(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt:
         judgement, suggested=np.where(rows, given, judgement.suggested), flagged=judgement.flagged & ~rows,
         halt=np.where(rows, np.int8(halt), judgement.halt),
     )  # fmt: skip
+
+
+def weigh_copies(rule: Rule, votes: Votes, given: np.ndarray, sets: list[np.ndarray]) -> np.ndarray:
+    """Return the probability of each class for rows of which some are equal, and NaN for all other rows.
+
+    Equal rows are of one class c. With q_c its probability by the votes of SVMs that saw none of them, and T
+    labels of which a share `UNKNOWN_RATE` is wrong, it is proportional to q_c times the product of T[c, g]
+    over their labels.
+    """
+    n_classes = len(rule.noise.classes)
+    joint = np.full((len(given), n_classes), np.nan)
+    evenly = UNKNOWN_RATE / (n_classes - 1)
+    spread = np.log(np.where(np.eye(n_classes, dtype=bool), 1.0 - UNKNOWN_RATE, evenly))
+    for rows in sets if rule.noise.explained else ():
+        heard = rows[votes.n_voters[rows] > 0]
+        if len(heard):
+            q = rule.noise.expect(votes.mean_value[heard].mean(axis=0)[None])[0]
+            joint[rows] = softmax(np.log(np.maximum(q, 1e-9)) + spread[:, given[rows]].sum(axis=1))
+    return joint
+
+
+def settle_copies(judgement: Judgement, rule: Rule, given: np.ndarray, joint: np.ndarray) -> Judgement:
+    """Return the judgement in which rows are judged with their copies, as `weigh_copies` says."""
+    rows = np.flatnonzero(~np.isnan(joint[:, 0]) & ~np.isin(judgement.halt, (Halt.UNASKED, Halt.UNEXPLAINED)))
+    if len(rows) == 0 or rule.settings.rule == "majority":
+        return judgement
+    names = ("posterior", "suggested", "flagged", "rival", "score", "quality", "halt")
+    changed = {name: getattr(judgement, name).copy() for name in names}
+    p, own, small = joint[rows], given[rows], rule.seen < SMALLEST_CLASS
+    best = pick_best(p, rule.sizes, own)
+    score = p[np.arange(len(rows)), best]
+    free = (best != own) & ~small[own] & ~small[best] & (score > (rule.settings.min_confidence or 0.0))
+    others = np.where(np.arange(p.shape[1]) == own[:, None], -1.0, p)
+    changed["posterior"][rows], changed["score"][rows], changed["flagged"][rows] = p, score, free
+    changed["suggested"][rows], changed["rival"][rows] = np.where(free, best, own), others.argmax(axis=1)
+    changed["quality"][rows], changed["halt"][rows] = p[np.arange(len(rows)), own], np.int8(Halt.COPIES)
+    return replace(judgement, **changed)
 
 
 def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> Judgement:

@@ -121,7 +121,7 @@ class Verdicts:
         """
         weight = np.where(self.kept, 1.0, 0.0)
         if self.settings.action == "weight":
-            free = np.isin(self.judgement.halt, (Halt.NONE, Halt.CAPPED, *BY_OVERLAP))
+            free = np.isin(self.judgement.halt, (Halt.NONE, Halt.CAPPED, Halt.COPIES, *BY_OVERLAP))
             weight = np.where(free, self._own_posterior, 1.0)
             weight = np.where(self.missing, np.where(self.filled, self.confidence, 0.0), weight)
         return np.where(self.decided | self._unseen, 1.0, weight)

@@ -21,6 +21,10 @@ two points,
 
 so that p = 1/2 is class-balanced and p = beta_1 uniform for any K, and K = 2 gives (p, 1 - p) for any p.
 
+*Groups.* If rows come in groups, an SVM is not heard about the rows of a group of which it saw one. Of each
+group that fewer than `LEAST_UNSEEN` of the SVMs would not see, half of them, drawn at random, see no row:
+draws of its rows are repeated within the class. Subsets without such draws stay as they are.
+
 Each numbered block of subsets has its own random generator, whichever worker draws it: a seed stands for the
 same endless list of subsets everywhere. Classes are ordered by size, not by name, so renaming them changes no
 subset.
@@ -40,6 +44,8 @@ SAMPLE = 4  # times P
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 EVERY = np.uint64(np.iinfo(np.uint64).max)  # no hash is larger
 BLOCK = 256  # subsets per block; changing it changes the subsets that a seed gives
+LEAST_UNSEEN = 0.25  # share of the SVMs that see no row of a group, without drawing again
+ROUNDS = 64  # of repeated draws: half of them end in each, but for classes that hardly any other group has
 MANY = 10  # classes; with more than this, subsets do not grow further
 
 
@@ -71,6 +77,11 @@ class Drawing:
     sizes: np.ndarray  # (n_classes,): rows of each class in the table
     capped: bool  # whether a class has rows outside the pool, or would have some if labels changed
     n_sample: int  # rows in the sample: 4 P, or all if there are fewer
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the sample is the table."""
+        return bool(self.last_overall == EVERY)
 
     @property
     def n_rows(self) -> int:
@@ -183,10 +194,48 @@ def draw_block(labels: np.ndarray, size: int, p: float, block: int, *, seed: int
     return by_class[first[drawn] + (rng.random((BLOCK, size)) * sizes[drawn]).astype(np.int64)]
 
 
-def draw_subsets(labels: np.ndarray, n_subsets: int, size: int, p: float = 0.5, *, seed: int) -> np.ndarray:
+def draw_subsets(
+    labels: np.ndarray, n_subsets: int, size: int, p: float = 0.5, *, seed: int,
+    groups: np.ndarray | None = None,
+) -> np.ndarray:  # fmt: skip
     """Return the first `n_subsets` of the subsets that `seed` stands for: row numbers, repeats included.
 
-    Each class must be used in the labels at least once.
+    Each class must be used in the labels at least once. `groups` numbers the group of each row.
     """
     blocks = range(-(-n_subsets // BLOCK))
-    return np.concatenate([draw_block(labels, size, p, b, seed=seed) for b in blocks])[:n_subsets]
+    drawn = [draw_block(labels, size, p, b, seed=seed) for b in blocks]
+    if groups is not None and (large := find_large(groups, labels, size, p)).any():
+        drawn = [
+            leave_out(rows, labels, groups, large, np.random.default_rng([seed, b, 1]))
+            for b, rows in enumerate(drawn)
+        ]
+    return np.concatenate(drawn)[:n_subsets]
+
+
+def find_large(groups: np.ndarray, labels: np.ndarray, size: int, p: float) -> np.ndarray:
+    """Return which groups of several rows are seen by more of the subsets than `LEAST_UNSEEN` allows."""
+    sizes = np.bincount(labels)
+    chance = np.bincount(groups, weights=(class_probabilities(sizes, p) / sizes)[labels])  # in one draw
+    unseen = np.exp(size * np.log1p(-np.minimum(chance, 1.0 - 1e-12)))
+    return (np.bincount(groups) > 1) & (unseen < LEAST_UNSEEN)
+
+
+def leave_out(
+    subsets: np.ndarray, labels: np.ndarray, groups: np.ndarray, large: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Return a block of subsets of which each leaves out half of the large groups, drawn at random."""
+    subsets, places = subsets.copy(), np.cumsum(large) - 1
+    closed = rng.random((len(subsets), int(large.sum()))) < 0.5
+    by_class, sizes = np.argsort(labels, kind="stable"), np.bincount(labels)
+    first = np.cumsum(sizes) - sizes
+    for trial in range(ROUNDS):
+        group = groups[subsets]
+        svm, draw = np.nonzero(large[group] & closed[np.arange(len(subsets))[:, None], places[group]])
+        if len(svm) == 0:
+            break
+        luck = rng.random(len(svm))
+        c = labels[subsets[svm, draw]]
+        own = by_class[first[c] + (luck * sizes[c]).astype(np.int64)]
+        any_row = (luck * len(labels)).astype(np.int64)  # where all rows of a class seem to be left out
+        subsets[svm, draw] = own if trial < ROUNDS // 2 else any_row
+    return subsets

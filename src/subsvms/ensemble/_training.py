@@ -64,11 +64,13 @@ def train_svms(estimator: Any, problem: Problem, subsets: np.ndarray, effort: Ef
 
 @_fit_context(prefer_skip_nested_validation=True)
 def fit_numbered(
-    model: Any, table: Table, classes: np.ndarray, labels: np.ndarray, asked: np.ndarray | None = None
-) -> Any:
+    model: Any, table: Table, classes: np.ndarray, labels: np.ndarray, asked: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+) -> Any:  # fmt: skip
     """Fit a SubSVMClassifier to what `check_table` and `check_labels` returned, and return it.
 
-    The SVMs vote on all rows, or on those whose numbers are asked for.
+    The SVMs vote on all rows, or on those whose numbers are asked for; those that saw a row of its group, if
+    `groups` numbers the group of each row, are not heard about a row.
     """
     model.n_features_in_ = table.shape[1]
     problem = pose_problem(model, table, classes, labels)
@@ -77,12 +79,12 @@ def fit_numbered(
     seed = check_random_state(model.random_state).randint(2**31 - 1)
     effort, progress = Effort.of(model), Progress(model, n_stages=2, X=table, y=classes[labels])
 
-    subsets = draw_subsets(labels, model.n_estimators, size, model.sampling_bias, seed=seed)
+    subsets = draw_subsets(labels, model.n_estimators, size, model.sampling_bias, seed=seed, groups=groups)
     solution = train_svms(model, problem, subsets, effort.telling(progress.stage("training SVMs")))
     sizes = np.bincount(labels)
     voters = gather_voters(table, solution, sizes, problem.kernel)
     effort = effort.telling(progress.stage("voting on rows"))
-    _, oob_votes = count_training_votes(voters, table, subsets, asked, effort)
+    _, oob_votes = count_training_votes(voters, table, subsets, asked, effort, groups)
 
     binary = len(classes) == 2
     model.classes_, model.class_sizes_, model.subsets_, model.voters_ = classes, sizes, subsets, voters

@@ -5,8 +5,8 @@ For SVM j with decision value f_j(x), the vote is the sign of f_j(x) and the cli
 clipped values against the other classes, and its vote is the class with the largest value. These give the
 share of the SVMs that vote for each class, and the mean value of each class.
 
-For a training row the *out-of-bag* votes are those of the SVMs that did not see the row. They are counted
-in the same pass: nothing is computed twice.
+For a training row the *out-of-bag* votes are those of the SVMs that did not see the row, nor any other row of
+its group, if rows come in groups. They are counted in the same pass: nothing is computed twice.
 
 A vote is a sign, so single precision is enough and twice as fast, unless rounding could change the sign
 because of large coefficients or a large offset of the data: then the whole model votes in double precision.
@@ -179,17 +179,28 @@ class Poll(NamedTuple):
     oob_votes: Votes
 
 
-def count_votes(voters: Voters, X: Table, effort: Effort = ONE_THREAD, *, lanes: int | None = None) -> Votes:
-    """Let every SVM vote on every row of X, of shape (n_rows, n_features)."""
-    return _hold_poll(voters, X, None, 0, effort, lanes).votes
+def count_votes(
+    voters: Voters, X: Table, effort: Effort = ONE_THREAD, *, lanes: int | None = None,
+    bags: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Votes:  # fmt: skip
+    """Let every SVM vote on every row of X, of shape (n_rows, n_features), but for those in its bag."""
+    if bags is None:
+        return _hold_poll(voters, X, None, 0, effort, lanes).votes
+    return _hold_poll(voters, X, bags, len(voters.intercept) // len(voters.pairs), effort, lanes).oob_votes
 
 
 def count_training_votes(
     voters: Voters, X: Table, subsets: np.ndarray, asked: np.ndarray | None = None,
-    effort: Effort = ONE_THREAD,
+    effort: Effort = ONE_THREAD, groups: np.ndarray | None = None,
 ) -> tuple[Votes, Votes]:  # fmt: skip
-    """Let every SVM vote on every training row; count the votes of the SVMs that did not see it as well."""
-    bags = find_bags(subsets, X.shape[0], asked)
+    """Let every SVM vote on every training row; count the votes of the SVMs that did not see it as well.
+
+    `groups` numbers the group of each row: then those count that saw no row of the group.
+    """
+    if groups is None:
+        bags = find_bags(subsets, X.shape[0], asked)
+    else:
+        bags = find_bags(groups[subsets], int(groups.max()) + 1, groups if asked is None else groups[asked])
     poll = _hold_poll(voters, X if asked is None else X[asked], bags, len(subsets), effort)
     return poll.votes, poll.oob_votes
 

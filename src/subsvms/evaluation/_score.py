@@ -106,12 +106,12 @@ class Comparison:
             found = f"{sure} the accuracies on the true labels differ by {low} to {high}"
         else:
             found = (
-                f"All {self.n_differ} rows on which the models differ were asked about: on the true labels the "
-                f"accuracies differ by {low}"
+                f"All {self.n_differ} rows on which the models differ were asked about: on the true labels "
+                f"the accuracies differ by {low}"
             )
         return (
-            f"{found} percentage points, if the {format_answers(self)} are right; with the labels as given it "
-            f"is {noisy}."
+            f"{found} percentage points, if the {format_answers(self)} are right; with the labels as given "
+            f"it is {noisy}."
         )
 
 

@@ -64,6 +64,7 @@ LEFT_OUT = {
     "by": Sentence("groups the rows ({by})"),
     "judge": Sentence("probabilities that judge the labels ({pred_probs})"),
     "id": Sentence("names the rows ({id_column})"),
+    "groups": Sentence("says which rows belong together ({groups})"),
     "even": "nothing in it varies between rows",
 }
 
@@ -306,13 +307,16 @@ def _note_odd_cells(column, name, meaning, values):
 
 
 def describe_columns(
-    features: Features, by: Sequence[str] = (), id_column: str | None = None, judging: Sequence[str] = ()
+    features: Features,
+    by: Sequence[str] = (),
+    id_column: str | None = None,
+    groups: str | None = None,
+    judging: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
     """Return what became of the columns, those with the same use together."""
     counts = Counter(features.sources)
     used: dict[tuple[str, str], list[list[Any]]] = {}
-    asked = dict.fromkeys(judging, "judge") | dict.fromkeys(by, "by")
-    asked |= {} if id_column is None else {id_column: "id"}
+    asked = {groups: "groups"} | dict.fromkeys(judging, "judge") | dict.fromkeys(by, "by") | {id_column: "id"}
     left_out = {name: asked.get(name, why) for name, why in features.left_out.items()}
     if isinstance(features.transformer, ColumnEncoder):
         for recipe in features.transformer.recipes:

@@ -16,6 +16,7 @@ from subsvms.ensemble import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
 from subsvms.exceptions import CHARACTERS_SHOWN, cut, format_percent, is_rate_known, quote_spaces
 
+SETS_SHOWN = 100  # of copies, and of equal rows with different labels
 ROWS_SHOWN = 50  # in full, with all they are compared with
 GROUPS_SHOWN = 50  # of one column
 COLUMNS_SHOWN = 40  # of a row
@@ -56,6 +57,26 @@ def list_classes(run: Run) -> list[dict[str, Any]]:
             "estimated_wrong": round(float(wrong[number])) if is_rate_known(*limits[number]) else None,
             **counts, "after": tally.given[number] - lost + won,
         })  # fmt: skip
+    return found
+
+
+def describe_kin(run: Run) -> dict[str, Any]:
+    """Return rows that are copies, and equal rows with different labels, by their numbers from 1."""
+    kin, names = run.kin, run.correction.classes.tolist()
+    if kin is None:
+        return {}
+    pairs = list(zip(kin.contradictory, kin.given, strict=True))[:SETS_SHOWN]
+    found: dict[str, Any] = {
+        "copies": [(rows + 1).tolist() for rows in kin.sets[:SETS_SHOWN]], "n_copies": len(kin.sets),
+        "unlike": [
+            {"rows": (rows + 1).tolist(), "labels": [cut(quote_spaces(str(names[c]))) for c in given]}
+            for rows, given in pairs
+        ], "n_unlike": len(kin.contradictory), "words": " ".join(kin.tell()), "of": kin.n_rows,
+    }  # fmt: skip
+    if len(run.correction) == run.tally.rows:  # all rows are at hand
+        for one, (rows, _) in zip(found["unlike"], pairs, strict=True):
+            labels = run.correction.labels[rows].tolist()
+            one["after"] = [cut(quote_spaces(str(label))) for label in labels]
     return found
 
 

@@ -74,6 +74,7 @@ class BatchCorrector:
     decimal_comma: bool = False  # as in `LabelledTable`
     groupings: tuple[Grouping, ...] = ()
     verified: dict[int, int] = field(default_factory=dict)  # class numbers that people decided, by row number
+    groups: dict[Any, int] | None = None  # numbers of groups by their names, if the user names a column
 
     @classmethod
     def of(cls, survey: Survey) -> "BatchCorrector":
@@ -83,6 +84,7 @@ class BatchCorrector:
         return cls(
             survey.options, labels, survey.features.transformer, survey.learned,
             tuple(read_contents(survey.X)), table.decimal_comma, survey.groupings, survey.verified,
+            None if survey.groups is None else survey.groups[1],
         )  # fmt: skip
 
     def judge(self, batch: Any, rows: np.ndarray | None = None, *, n_jobs: int = 1) -> Correction:
@@ -108,7 +110,14 @@ class BatchCorrector:
         p = DEFAULT.read(self.hold(batch), self.labels.classes, self.options, rows)
         if p is not None:
             return make_votes(p)
-        return self.learned.vote(self.transform(batch), rows, Effort(n_jobs, self.learned.model.device))
+        effort = Effort(n_jobs, self.learned.model.device)
+        return self.learned.vote(self.transform(batch), rows, effort, self.find_groups(batch))
+
+    def find_groups(self, batch: Any) -> np.ndarray | None:
+        """Return the number of each row's group, -1 for one that no SVM saw; None if none are named."""
+        if self.groups is None or self.options.groups is None:
+            return None
+        return np.array([self.groups.get(value, -1) for value in batch[self.options.groups].to_pylist()])
 
     def judge_votes(self, given: np.ndarray, votes: Votes, rows: np.ndarray | None) -> Correction:
         """Judge class numbers on which votes have been counted."""

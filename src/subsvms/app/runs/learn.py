@@ -16,7 +16,7 @@ from sklearn.base import clone
 from subsvms._atomic import write_whole
 from subsvms._columns import Table
 from subsvms._effort import announce
-from subsvms._labels import Classes
+from subsvms._labels import Classes, check_groups, is_missing
 from subsvms._validation import check_table
 from subsvms.app.features.make import Features, make_features
 from subsvms.app.names import DRAWN, FETCHED
@@ -73,6 +73,8 @@ class Survey:
     learned: Learned
     groupings: tuple[Grouping, ...] = ()
     verified: dict[int, int] = field(default_factory=dict)  # class numbers that people decided, by row number
+    # numbers of the groups of the rows at hand, (n_rows,), and by name, if a column says them
+    groups: tuple[np.ndarray, dict[Any, int]] | None = None
 
 
 def learn_from(
@@ -99,6 +101,8 @@ def learn_from(
     made, X = learn_features(at_hand, sample, options, features, p)
     verified = number_verified(options, at_hand.classes, source.n_rows, source.name)
     rows, given, drawing = at_hand.rows, at_hand.given, at_hand.drawing
+    groups = read_named(table, options)
+    numbers = None if groups is None else groups[0]
     is_other = judge.is_other(options)
     drawn = np.flatnonzero(drawing.in_sample(rows) | (drawing.in_pool(rows, given) & ~is_other))
     if is_other and source.table is not None:  # it has judged all rows
@@ -107,21 +111,34 @@ def learn_from(
     asked = X if len(drawn) == len(table) else X[drawn]
     names = ("rule", "action", "max_error_rate", "min_confidence", "fill_missing")
     settings = Settings(**{name: getattr(options, name) for name in names}, fill_unexplained=False)
-    drawn_sample = Sample(asked, given[drawn], rows[drawn], drawing, decided)
+    own = None if numbers is None else numbers[drawn]
+    drawn_sample = Sample(asked, given[drawn], rows[drawn], drawing, decided, own)
     if is_other:
         p = None if p is None else p[drawn]
         learned = judge.learn(p, drawn_sample, at_hand.classes, options, settings, made, n_jobs)
     else:
         prepared = prepare_estimator(options, n_jobs, device, judge.estimator)
         learned = learn(drawn_sample, at_hand.classes, prepared, settings)
-    return Survey(options, at_hand, made, X, learned, groupings, verified)
+    return Survey(options, at_hand, made, X, learned, groupings, verified, groups)
+
+
+def read_named(table: LabelledTable, options: Options) -> tuple[np.ndarray, dict[Any, int]] | None:
+    """Return the number of each row's group, and of each group by its name; None if no column says them."""
+    if options.groups is None:
+        return None
+    values = table.columns[options.groups].to_pylist()
+    numbers = check_groups(values, len(table))
+    pairs = zip(values, numbers.tolist(), strict=True)
+    return numbers, {value: number for value, number in pairs if not is_missing(value)}
 
 
 def check_named(source: Source, options: Options) -> None:
     """Raise an error if an option names a column that the table does not have."""
     lists = ["by"] if source.table is not None else ["exclude", "only", "keep", "by"]  # features check others
     named = {option: getattr(options, option) for option in lists}
-    named["id_column"] = () if options.id_column is None else (options.id_column,)
+    for option in ("id_column", "groups"):
+        column = getattr(options, option)
+        named[option] = () if column is None else (column,)
     for option, columns in named.items():
         check_columns(source, columns, option, options.label)
 

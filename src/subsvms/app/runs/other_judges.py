@@ -22,6 +22,7 @@ from subsvms.app.quoting import name_some, show, suggest
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.table import LabelledTable, as_arrow, read_table
 from subsvms.correction._frames import find_style
+from subsvms.correction._groups import group_rows
 from subsvms.correction._judge import Learned
 from subsvms.correction._learn import Sample, learn_judged
 from subsvms.correction._other_judges import (
@@ -128,19 +129,20 @@ class Judge:
         """Learn from this judge, whose probabilities are p if they are given."""
         look: CloserLook | None = None
         seed, name = options.random_state, PROBABILITIES
+        copies, groups = group_rows(None if made.stand_in else sample.X, len(sample.rows), sample.groups)
         if p is None:
             own = {"random_state": seed} | ({} if n_jobs is None else {"n_jobs": n_jobs})
             estimators = prepare_estimators(self.estimator, **own)
             piped = [isinstance(one, Pipeline) for one in estimators]
             frame = take_columns(self.frame, made, options, len(sample.rows)) if any(piped) else None
             tables = [frame if takes_frame else sample.X for takes_frame in piped]
-            look, name = ClassifierLook(estimators, tables, classes, seed), self.estimator
+            look, name = ClassifierLook(estimators, tables, classes, seed, groups), self.estimator
             look.features, p = sample.X, look.predict(sample.given)
         elif not made.stand_in:
-            look = SVMLook(SubSVMClassifier(random_state=seed, n_jobs=n_jobs), sample.X)
+            look = SVMLook(SubSVMClassifier(random_state=seed, n_jobs=n_jobs), sample.X, groups)
         return learn_judged(
-            p, name_judge(name), sample.given, classes, settings, look, rows=sample.rows,
-            sizes=sample.drawing.sizes, verified=sample.verified,
+            p, name_judge(name), sample.given, classes, settings, look, copies, sample.groups,
+            rows=sample.rows, sizes=sample.drawing.sizes, verified=sample.verified,
         )  # fmt: skip
 
 

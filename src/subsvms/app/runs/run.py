@@ -29,6 +29,7 @@ from subsvms.app.runs.tally import Group, Grouping, Tally, add_doubt, group_nois
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
+from subsvms.correction._groups import Kin
 from subsvms.correction._judge import add_witnesses, judge_table
 from subsvms.correction._neighbours import find_witnesses
 from subsvms.correction._notes import format_spared
@@ -46,6 +47,10 @@ LABELLERS = re.compile(
 LABELLER_USED = (
     "The column {name} may say who labelled a row, or where it came from, and it was used as a feature, so "
     "errors of one person or source can look right: see them with {by}."
+)
+GROUPED = (
+    "the column {name} says which rows belong together: each was judged by what saw no row of its group, and "
+    "what is proved of single rows is not proved of groups"
 )
 
 
@@ -66,6 +71,7 @@ class Run:
     origins: tuple[Origin, ...] = ()  # values of columns at which contradicted labels gather
     groupings: tuple[Grouping, ...] = ()  # how the columns of `Options.by` group the rows
     judge: Judge = DEFAULT  # whoever judged, if not SVMs that the options describe
+    kin: Kin | None = None  # rows that are copies, by their numbers in the table
 
     @property
     def groups(self) -> dict[str, tuple[Group, ...]]:
@@ -103,7 +109,9 @@ class Run:
         people += [note_unused(words, name=show(one)) for one in self.options.pred_probs]
         name = self.options.id_column
         named = () if name is None else (note_unused("the column {name} names the rows", name=show(name)),)
-        return (*dropped, *used, *people, *named)
+        name = self.options.groups
+        grouped = () if name is None else (note_unused(GROUPED, name=show(name)),)
+        return (*dropped, *used, *people, *named, *grouped)
 
 
 def run_in_memory(
@@ -119,7 +127,9 @@ def run_in_memory(
     survey = learn_from(Source.of(table), options, **how)
     clock.lap("learning")
     verified = find_verified(survey.verified, survey.at_hand.rows)
-    correction = judge_table(survey.learned, survey.X, survey.at_hand.given, verified)
+    correction = judge_table(
+        survey.learned, survey.X, survey.at_hand.given, verified, survey.groups and survey.groups[0]
+    )
     if answers is not None:
         announce("comparing people")
         correction = weigh(correction, answers, options.random_state, alone=alone)
@@ -131,7 +141,7 @@ def run_in_memory(
     return Run(
         options, table, survey.features, path, digest, survey.learned.model, correction,
         Tally.of(correction, read_groups(survey.groupings, table.columns)), clock.laps,
-        look_for_origins(survey, correction), survey.groupings, judge.forget(),
+        look_for_origins(survey, correction), survey.groupings, judge.forget(), survey.learned.kin,
     )  # fmt: skip
 
 
@@ -212,7 +222,9 @@ def examine_parts(survey: Survey, whole: Part, effort: Effort) -> Finding:
     few, sample = at_hand.few, at_hand.sample
     sampled = corrector.judge_votes(at_hand.given[few], survey.learned.votes.take(few), at_hand.rows[few])
     model = survey.learned.model
-    run = Run(survey.options, sample, survey.features, None, None, model, sampled, tally)
+    run = Run(
+        survey.options, sample, survey.features, None, None, model, sampled, tally, kin=survey.learned.kin
+    )
 
     worst = whole.worst
     if not sampled.noise.explained:
@@ -228,6 +240,7 @@ def examine_parts(survey: Survey, whole: Part, effort: Effort) -> Finding:
     votes = corrector.vote(columns, numbers, n_jobs=effort.n_jobs)
     correction = survey.learned.judge(given, votes, numbers, find_verified(survey.verified, numbers))
     if len(numbers) == tally.rows:
+        correction = replace(correction, kin=survey.learned.kin)  # its row numbers are places, then
         issues = find_all(run, correction, X)
     else:
         rows = np.searchsorted(numbers, ranked)  # to be compared with those that are not suspicious

@@ -118,6 +118,7 @@ class Listed:
     # nothing if others than SVMs judged
     certified: dict[str, Any]
     noticed: list[dict[str, Any]]  # beside labels, as `notice` returns it
+    kin: dict[str, Any] = field(default_factory=dict)  # rows that are copies, as `describe_kin` returns them
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,7 @@ def summarise(finding: Finding, written: Written) -> Summary:
         if proved is None
         else {"share": float(np.mean(proved > 0)), "most": int(proved.max(initial=0))},
         noticed=notice(run, np.arange(len(run.correction)) if finding.drawn is None else finding.drawn),
+        kin=describe.describe_kin(run),
     )  # fmt: skip
     listing, tally = format_listing(counted, noise, listed), run.tally
     classes = run.correction.classes.tolist()
@@ -191,7 +193,10 @@ def summarise(finding: Finding, written: Written) -> Summary:
     told = Told(
         notes=[*finding.notes, *many, *run.table_notes], remarks=list(run.remarks),
         standing=describe.describe_standing(run, issues.carriers), listing=listing,
-        words=format_result(about, counted, noise, listing, dry=written.folder is None, consensus=consensus),
+        words=[
+            *format_result(about, counted, noise, listing, dry=written.folder is None, consensus=consensus),
+            *(run.kin.tell() if run.kin else ()),
+        ],
     )  # fmt: skip
     summary = Summary(about, made, counted, noise, listed, told, written)
     return summary.advising(list_steps(summary))
@@ -205,7 +210,9 @@ def describe_table(run: Run) -> About:
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), features=int(features.X.shape[1]),
         columns_used=0 if features.stand_in else len(set(features.sources)), rule=options.rule,
         action=options.action, judge=run.correction.judge,
-        columns=describe_columns(features, options.by, options.id_column, options.pred_probs),
+        columns=describe_columns(
+            features, options.by, options.id_column, options.groups, options.pred_probs
+        ),
         sample=None if options.pool_size is None else len(run.correction),
     )  # fmt: skip
 

@@ -1,0 +1,209 @@
+"""Rows that are copies of each other: equal ones, and such as differ by far less than neighbours do.
+
+A copy in the training half vouches for its twin: an SVM that saw a wrong label finds it right in a copy. So
+copies are a group, of which no SVM may have seen a row to be heard about one (`ensemble._votes`).
+
+Let R(x) be the distance from a row x to the `NEIGHBOURS`-th of (at most) `REFERENCE` other rows. Rows x and z
+are copies if |x - z| <= f min(R(x), R(z)). If rows lie evenly in d dimensions, n m f^d rows have another so
+near by chance, with m the rows of the table within R; d follows from how fast distances grow from one
+neighbour to the next. f is at most `NEAR`, and so small that fewer than `BY_CHANCE` rows are expected. Real
+tables are not even: in one with a number beside categories, rows of the same categories are near each other
+whatever the number is. So there must be a gap as well: at most a quarter as many rows between f and 2f as
+below f, for f itself or for a smaller one.
+
+*Equal rows by nature.* Where columns take few values, equal rows are to be expected, and what their labels
+say is all there is to learn from: they are left alone. There, distances to the nearest other row take few
+values, too; elsewhere hardly two are the same. Groups of more than `LARGEST` of the rows, such as empty
+answers, are left alone as well, and all of them if they hold more than a third of the rows.
+
+Among at most `PROJECTED` dimensions, of random projections, which no distance grows in, a tree finds
+candidates fast.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+from sklearn.neighbors import NearestNeighbors
+from threadpoolctl import threadpool_limits
+
+from subsvms._columns import Table
+from subsvms.correction._neighbours import number_contents, read_contents
+
+NEIGHBOURS, REFERENCE, ASKED = 10, 5000, 500
+NEAR, BY_CHANCE, GAP = 0.1, 0.05, 0.25
+SMALLER = (1.0, 0.5, 0.2, 0.1)  # times f: where to look for a gap
+LARGEST, FEW, MOST = 0.01, 10, 1 / 3  # shares of the rows; groups of up to FEW rows are never too large
+SAME = 0.1  # share of the rows with the same distance to their nearest: columns take few values
+PROJECTED, CANDIDATES = 6, 5
+FEWEST = 50  # distinct rows, to say what is near
+CHUNK = 2**22  # values of pairs of rows at once
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Which rows are copies of each other."""
+
+    numbers: np.ndarray  # (n_rows,): the group of each row; most have one of their own
+    equal: np.ndarray  # (n_rows,): the same of rows that are equal, whether or not they are grouped
+    left_alone: str = ""  # why equal rows are no group: "nature", "many" or ""
+    fraction: float = 0.0  # f
+    reference: Any = None  # the rows that R is measured to
+
+    @classmethod
+    def none(cls, n_rows: int) -> "Copies":
+        """Return what is known of rows without features."""
+        return cls(np.arange(n_rows), np.arange(n_rows))
+
+
+class Finder:
+    """Finds for any rows the group of the row that they are a copy of."""
+
+    def __init__(self, X: Table, numbers: np.ndarray, copies: Copies):
+        self.numbers, self.tree = numbers, None  # (n_rows,): group of each row of X
+        self.contents = dict(zip(read_contents(X), range(len(numbers)), strict=True))
+        if copies.fraction > 0.0:
+            self.X, self.basis = X, find_basis(X.shape[1])
+            self.reach = copies.fraction * find_distances(X, copies.reference)[:, -1]
+            self.tree = cKDTree(project(X, self.basis))
+
+    def find(self, X: Table) -> np.ndarray:
+        """Return the number of a group for each row; -1 for a row that is no copy."""
+        found = np.array([self.contents.get(content, -1) for content in read_contents(X)], dtype=int)
+        rows = np.flatnonzero(found < 0)
+        if self.tree is not None and len(rows):
+            points = project(X[rows], self.basis)
+            places, others = list_candidates(self.tree, points, self.reach.max(), X.shape[1])
+            distance = measure(X, rows[places], self.X, others)
+            near = np.flatnonzero(distance <= self.reach[others])
+            near = near[np.lexsort((others[near], -distance[near]))]  # the nearest is written last
+            found[rows[places[near]]] = others[near]
+        return np.where(found >= 0, self.numbers[found], -1)
+
+
+def find_copies(X: Table) -> Copies:
+    """Return the copies among rows whose columns have one scale."""
+    n_rows = X.shape[0]
+    equal, alone = number_contents(X), np.arange(n_rows)
+    _, first = np.unique(equal, return_index=True)
+    n_equal = n_rows - len(first)
+    if len(first) < FEWEST:
+        return Copies(alone, equal, "nature" * (n_equal > 0))
+    distinct = X if n_equal == 0 else X[first]
+    reference = distinct[:: -(-len(first) // REFERENCE)]
+    asked = reference[:: -(-reference.shape[0] // ASKED)]
+    distances = find_distances(asked, reference)
+    by_nature = count_same(distances[:, 1]) > SAME * len(distances)
+    fraction = 0.0 if by_nature else choose_fraction(distances, n_rows, n_rows / reference.shape[0])
+    pairs, ratio = find_pairs(distinct, reference, 2.0 * fraction, distances[:, -1])
+    fraction = find_gap(pairs, ratio, fraction, len(first))
+    pairs = pairs[:, ratio <= fraction]
+    links = sparse.csr_array((np.ones(pairs.shape[1]), pairs), shape=(len(first), len(first)))
+    numbers = connected_components(links, directed=False)[1][equal]
+    if by_nature:
+        return Copies(alone, equal, "nature" * (n_equal > 0))
+    sizes = np.bincount(numbers)[numbers]
+    numbers = np.where(sizes > max(FEW, LARGEST * n_rows), numbers.max() + 1 + alone, numbers)
+    numbers = np.unique(numbers, return_inverse=True)[1]
+    share = np.mean(np.bincount(numbers)[numbers] > 1)
+    if share > MOST:
+        return Copies(alone, equal, "many")
+    if share == 0:
+        return Copies(alone, equal, "many" * (n_equal > 0))
+    return Copies(numbers, equal, "", fraction, reference)
+
+
+def find_distances(asked: Table, reference: Table) -> np.ndarray:
+    """Return the distances of rows to themselves, if they are among the others, and to the nearest others."""
+    n = min(NEIGHBOURS + 1, reference.shape[0])
+    with threadpool_limits(1, "openmp"):
+        return NearestNeighbors(n_neighbors=n, algorithm="brute").fit(reference).kneighbors(asked)[0]
+
+
+def count_same(distances: np.ndarray) -> int:
+    """Return how many distances are the same, up to rounding, at the most frequent one."""
+    ordered = np.sort(distances)
+    steps = np.cumsum(np.append(True, np.diff(ordered) > 1e-4 * ordered[1:]))
+    return int(np.bincount(steps).max())
+
+
+def choose_fraction(distances: np.ndarray, n_rows: int, within: float) -> float:
+    """Return f; each row of the reference stands for so many rows of the table."""
+    half = (distances.shape[1] - 1) // 2
+    growth = np.median(np.log(distances[:, -1] / np.maximum(distances[:, half], 1e-300)))
+    dimension = np.log((distances.shape[1] - 1) / half) / max(growth, 1e-3)
+    return float(min(NEAR, (BY_CHANCE / (n_rows * NEIGHBOURS * within)) ** (1.0 / dimension)))
+
+
+def find_gap(pairs: np.ndarray, ratio: np.ndarray, fraction: float, n: int) -> float:
+    """Return the largest fraction beyond which there are far fewer pairs than below; 0 without any."""
+    nearest = np.full(n, np.inf)
+    for side in pairs:
+        np.minimum.at(nearest, side, ratio)
+    for smaller in SMALLER:
+        limit = smaller * fraction
+        below, beyond = np.sum(nearest <= limit), np.sum((nearest > limit) & (nearest <= 2.0 * limit))
+        if below and beyond <= GAP * below:
+            return limit
+    return 0.0
+
+
+def find_pairs(
+    X: Table, reference: Table, fraction: float, typical: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of near rows, (2, n_pairs), and how near they are, as a fraction of R."""
+    if fraction == 0.0:
+        return np.zeros((2, 0), dtype=int), np.zeros(0)
+    R = np.full(X.shape[0], np.nan)
+    points = project(X, find_basis(X.shape[1]))
+    radius = fraction * float(np.quantile(typical, 0.9))
+    left, right = list_candidates(cKDTree(points), points, radius, X.shape[1])
+    left, right = left[left != right], right[left != right]
+    pairs = np.unique(np.sort(np.stack([left, right]), axis=0), axis=1)
+    distance = measure(X, pairs[0], X, pairs[1])
+    pairs, distance = pairs[:, distance <= radius], distance[distance <= radius]
+    rows = np.unique(pairs)
+    for part in np.array_split(rows, -(-len(rows) // REFERENCE) or 1):
+        if len(part):
+            R[part] = find_distances(X[part], reference)[:, -1]
+    return pairs, distance / np.minimum(R[pairs[0]], R[pairs[1]])
+
+
+def find_basis(n_columns: int) -> np.ndarray | None:
+    """Return orthonormal directions, (n_columns, n_directions); None if there are few columns."""
+    if n_columns <= PROJECTED:
+        return None
+    return np.linalg.qr(np.random.default_rng(0).normal(size=(n_columns, PROJECTED)))[0]
+
+
+def project(X: Table, basis: np.ndarray | None) -> np.ndarray:
+    """Return rows in a few dimensions."""
+    if basis is not None:
+        return np.asarray(X @ basis, dtype=float)
+    return X.toarray().astype(float) if sparse.issparse(X) else np.asarray(X, dtype=float)
+
+
+def list_candidates(
+    tree: cKDTree, points: np.ndarray, radius: float, n_columns: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return places of points, and for each those of a few of the tree that are near enough."""
+    shorter = min(1.0, 2.0 * np.sqrt(PROJECTED / n_columns))  # what projecting leaves of a distance, and more
+    distance, found = tree.query(points, CANDIDATES, distance_upper_bound=radius * shorter * (1 + 1e-9))
+    places, nearest = np.nonzero(np.isfinite(distance))
+    return places, found[places, nearest]
+
+
+def measure(X: Table, rows: np.ndarray, Z: Table, others: np.ndarray) -> np.ndarray:
+    """Return the distances of pairs of rows, without a product of matrices, which rounds too much."""
+    squares, width = [np.zeros(0)], X.nnz // X.shape[0] + 1 if sparse.issparse(X) else X.shape[1]
+    for first in range(0, len(rows), step := max(CHUNK // width, 1)):
+        part = slice(first, first + step)
+        difference = X[rows[part]].astype(float) - Z[others[part]].astype(float)
+        if sparse.issparse(difference):
+            squares.append(np.asarray(difference.multiply(difference).sum(axis=1)).ravel())
+        else:
+            squares.append(np.einsum("ij,ij->i", difference, difference))
+    return np.sqrt(np.concatenate(squares))
