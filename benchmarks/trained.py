@@ -129,7 +129,7 @@ def write_report(path):
     text = [
         f"# Models trained after an audit\n\n`python -m benchmarks.trained`, seeds {seeds}, {len(lines):,} "
         f"runs; {N_ANSWERS} answers of people who make no errors. Left: share of wrong labels in the training "
-        "rows. AUC and balanced accuracy are of held-out rows with true labels."
+        "rows. AUC and balanced accuracy: held-out rows with true labels."
     ]
     for title, table in {
         "Mean over tables and seeds": means,
