@@ -149,3 +149,10 @@ def test_decimal_commas_are_understood_where_semicolons_separate(tmp_path):
     assert made.names == ("amount",) and np.array_equal(made.transformer.transform(table), made.X)
     meaning = find_meaning(table.columns["amount"], table.decimal_comma)
     assert read_column(table.columns["amount"], meaning)[:2].tolist() == [0.025, 1.125]
+
+
+def test_text_as_version_0_1_0_encoded_it_is_refused(mixed):
+    header, arrays = mixed[1].transformer.to_state()
+    older = json.loads(json.dumps(header).replace('"ngrams"', '"letters"'))
+    with pytest.raises(ValueError, match="encodes otherwise: train the model again"):
+        ColumnEncoder.from_state(State(older, arrays))
