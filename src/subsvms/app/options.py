@@ -479,13 +479,7 @@ def describe_type(one: Field) -> str:
 
 # On the command line
 
-DECLARING = (
-    Options,
-    Work,
-    CheckOptions,
-    AttackOptions,
-    AuditOptions,
-)  # classes of options that have names of their own
+DECLARING = (Options, Work, CheckOptions, AttackOptions, AuditOptions)  # classes with names of their own
 UNNAMED = ("estimator", "gamma", "C", "n_witnesses")  # parameters that the command line does not have
 FLAGS = {  # what parameters are called there, if it is not their name with dashes
     **{name: name for name in UNNAMED},

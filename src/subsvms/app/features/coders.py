@@ -22,20 +22,17 @@ from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
 from subsvms._states import State, is_array, is_number, require
 
 CATEGORIES = 40  # a column with at least this many distinct texts is encoded by its letters
 NGRAMS = {"analyzer": "char_wb", "ngram_range": (2, 4)}  # letters that follow each other within a word
-COMPONENTS, FEWEST_COMPONENTS = 100, 30  # features of all columns of text, shared out; of each, at least
+COMPONENTS, FEWEST_COMPONENTS = 100, 30  # of texts alone, shared out; of each, or beside other columns
 MAX_NGRAMS = 20_000  # the most frequent ones
 MOST_TEXTS = 0.8  # an n-gram in more of the texts tells little, and one in a single text links it to no other
-MAX_TEXTS, MAX_LETTERS = (
-    10_000,
-    3_000_000,
-)  # to learn from, whichever is fewer; more change little and take longer
+# To learn from, whichever is fewer; more change little and take longer
+MAX_TEXTS, MAX_LETTERS = 10_000, 3_000_000
 PASSES = 2  # over the texts, to find the components
 CODE = np.float32  # as in skrub; categories and letters need no more
 SMALLEST_SPREAD = 10 * np.finfo(CODE).eps  # a smaller spread is rounding
@@ -235,52 +232,15 @@ def project_letters(
     """Return the components (n_rows, n_features) of texts, zero where one is missing or holds no n-gram."""
     from sklearn.feature_extraction.text import CountVectorizer
 
+    from subsvms.app.features.letter_pass import project  # here: importing numba takes a while
+
     found = np.zeros((len(texts), len(components)), dtype=CODE)
     holds, words = count_words(texts)
     if len(words) == 0:
         return found
     counts = CountVectorizer(vocabulary=ngrams, **NGRAMS).transform(words)
-    _project(
+    project(
         holds.indptr, holds.indices, holds.data, counts.indptr, counts.indices, counts.data,
         idf, np.ascontiguousarray(components.T), found,
     )  # fmt: skip
     return found
-
-
-@njit(cache=True)
-def _project(texts, held, times, words, parts, often, idf, axes, found):
-    """Fill in what texts become: T is in CSR form in the first three arrays, W in the next three."""
-    counts, met = np.zeros(len(idf)), np.zeros(len(idf), dtype=np.int64)
-    for i in range(len(found)):
-        n_met, length = 0, 0.0
-        for j in range(texts[i], texts[i + 1]):
-            for k in range(words[held[j]], words[held[j] + 1]):
-                if counts[parts[k]] == 0.0:
-                    met[n_met] = parts[k]
-                    n_met += 1
-                counts[parts[k]] += times[j] * often[k]
-        row = found[i]
-        for g in met[:n_met]:
-            weight = (1.0 + math.log(counts[g])) * idf[g]
-            length += weight * weight
-            counts[g] = 0.0
-            for c in range(len(row)):
-                row[c] += np.float32(weight) * axes[g, c]
-        if n_met:
-            row /= np.float32(math.sqrt(length))
-
-
-def count_words(texts: np.ndarray) -> tuple[Any, list[str]]:
-    """Return how often each text holds each word (n_rows, n_words), and the words."""
-    import pandas as pd
-
-    split = [() if text is None else text.lower().split() for text in texts]
-    found = np.array(list(chain.from_iterable(split)), dtype=object)
-    codes, words = pd.factorize(found)
-    order = np.argsort(words, kind="stable")
-    place = np.argsort(order)
-    ends = np.cumsum([0, *map(len, split)])
-    shape = (len(texts), len(words))
-    counts = sparse.csr_array((np.ones(len(codes), dtype=np.int64), place[codes], ends), shape=shape)
-    counts.sum_duplicates()
-    return counts, words[order].tolist()

@@ -28,15 +28,8 @@ from scipy import sparse
 
 from subsvms._states import State, is_array, is_choice, is_number, join_states, require
 from subsvms.app.features.coders import (
-    CODE,
-    CODERS,
-    COMPONENTS,
-    FEWEST_COMPONENTS,
-    Categories,
-    Coder,
-    is_free_text,
-    learn_coder,
-)
+    CODE, CODERS, COMPONENTS, FEWEST_COMPONENTS, Categories, Coder, is_free_text, learn_coder,
+)  # fmt: skip
 from subsvms.app.features.columns import PATTERNS, Meaning, find_meaning, find_missing_values, read_column
 from subsvms.app.quoting import name_some, show, suggest
 from subsvms.app.tables.table import LabelledTable
@@ -289,8 +282,8 @@ def fit_encoder(
     meanings: dict[str, Meaning], columns: dict[str, np.ndarray]
 ) -> tuple[np.ndarray, tuple[str, ...], tuple[str, ...], ColumnEncoder]:
     """Return the features (n_rows, n_features) that vary, their names and columns, and their encoder."""
-    n_texts = sum(map(is_free_text, columns.values()))
-    share = max(COMPONENTS // max(n_texts, 1), FEWEST_COMPONENTS)
+    only_texts = all(map(is_free_text, columns.values()))  # beside others more only take time
+    share = max(COMPONENTS // len(columns), FEWEST_COMPONENTS) if only_texts else FEWEST_COMPONENTS
     recipes = tuple(learn_recipe(name, meanings[name], values, share) for name, values in columns.items())
     values = _join(recipes, columns)
     kept = np.flatnonzero(np.nanmax(values, axis=0) > np.nanmin(values, axis=0))

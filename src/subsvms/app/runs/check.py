@@ -115,39 +115,44 @@ def judge_run(
     found = {one["outcome"] for one in criteria}
     outcome = next((one for one in EXIT_CODES if one in found), PASSED)
     place = run.table.paths[0] if len(run.table.paths) == 1 else None
+    file = str(place) if isinstance(place, Path) else None
+    steps = [f"To look at the labels: {write_command('correct', file or 'FILE', label=label)}"]
+    if about is not None:
+        words = "Once they are corrected, or if they are right: the same command with {accept}."
+        steps.append(Sentence(words))
     return {
         "format": FORMAT, "version": get_version("subsvms"), "outcome": outcome,
         "exit_code": EXIT_CODES[outcome], "table": name_table(run),
-        "file": str(place) if isinstance(place, Path) else None, "label": label, "rows": len(correction),
+        "file": file, "label": label, "rows": len(correction),
         "labels": run.tally.labelled,
         "words": format_noise(noise, label, run.tally.labelled, correction.judge),
         "fail_above": fail_above, "error_rate": noise.error_rate,
         "error_rate_interval": noise.error_rate_interval, "contradicted_share": noise.contradicted_share,
         "flagged": run.tally.n_flagged, "baseline": about, "criteria": criteria,
         "suspicious": list_rows(run, listed, compared),
-        "notes": [*notes, *run.table_notes], "next": [] if outcome == PASSED else list_steps(run, about),
+        "notes": [*notes, *run.table_notes], "next": [] if outcome == PASSED else steps,
     }  # fmt: skip
-
-
-def list_steps(run: Run, about: dict[str, Any] | None) -> list[str]:
-    """Return what to do if a table does not pass."""
-    place = run.table.paths[0] if len(run.table.paths) == 1 else "FILE"
-    steps = [f"To look at the labels: {write_command('correct', place, label=run.options.label)}"]
-    accept = Sentence("Once they are corrected, or if they are right: the same command with {accept}.")
-    return [*steps, *[accept] * (about is not None)]
 
 
 def measure_chance(contradicted: np.ndarray, new: np.ndarray, given: np.ndarray) -> float:
     """Return the probability of so many contradicted new rows or more, if any rows of a label may be new."""
-    from scipy.stats import hypergeom
+    from scipy.signal import convolve  # fast also for thousands of counts
 
     n_found, weights = int((contradicted & new).sum()), np.ones(1)
     for label in np.unique(given[given >= 0]):
         own = given == label
         total, n_wrong, n_new = (int((own & rows).sum()) for rows in (own, contradicted, new))
-        counts = np.arange(min(n_wrong, n_new) + 1)
-        weights = np.convolve(weights, hypergeom.pmf(counts, total, n_wrong, n_new))
-    return float(min(1.0, weights[n_found:].sum())) if n_found else 1.0
+        k = np.arange(min(n_wrong, n_new) + 1)
+        ways = log_choose(n_wrong, k) + log_choose(total - n_wrong, n_new - k) - log_choose(total, n_new)
+        weights = convolve(weights, np.exp(ways))  # hypergeometric
+    return float(np.clip(weights[n_found:].sum(), 0.0, 1.0)) if n_found else 1.0
+
+
+def log_choose(n: int, k: Any) -> Any:
+    """Return the logarithm of n over k; minus infinity if k is not between 0 and n."""
+    from scipy.special import gammaln
+
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
 def judge_rate(noise: Estimated, limit: float) -> dict[str, str]:
