@@ -128,8 +128,8 @@ def write_report(path):
     tables = lines.groupby(["data", "kind", "way"], **by)[values].mean()
     text = [
         f"# Models trained after an audit\n\n`python -m benchmarks.trained`, seeds {seeds}, {len(lines):,} "
-        f"runs; {N_ANSWERS} answers of people who make no errors. Left: share of wrong labels in the training "
-        "rows. AUC and balanced accuracy: held-out rows with true labels."
+        f"runs; {N_ANSWERS} answers of people who make no errors. Left: wrong labels in the training "
+        "rows. AUC and balanced accuracy: on held-out true labels."
     ]
     for title, table in {
         "Mean over tables and seeds": means,

@@ -244,3 +244,19 @@ def project_letters(
         idf, np.ascontiguousarray(components.T), found,
     )  # fmt: skip
     return found
+
+
+def count_words(texts: np.ndarray) -> tuple[Any, list[str]]:
+    """Return how often each text holds each word (n_rows, n_words), and the words."""
+    import pandas as pd
+
+    split = [() if text is None else text.lower().split() for text in texts]
+    found = np.array(list(chain.from_iterable(split)), dtype=object)
+    codes, words = pd.factorize(found)
+    order = np.argsort(words, kind="stable")
+    place = np.argsort(order)
+    ends = np.cumsum([0, *map(len, split)])
+    shape = (len(texts), len(words))
+    counts = sparse.csr_array((np.ones(len(codes), dtype=np.int64), place[codes], ends), shape=shape)
+    counts.sum_duplicates()
+    return counts, words[order].tolist()

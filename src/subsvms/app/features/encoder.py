@@ -28,7 +28,14 @@ from scipy import sparse
 
 from subsvms._states import State, is_array, is_choice, is_number, join_states, require
 from subsvms.app.features.coders import (
-    CODE, CODERS, COMPONENTS, FEWEST_COMPONENTS, Categories, Coder, is_free_text, learn_coder,
+    CODE,
+    CODERS,
+    COMPONENTS,
+    FEWEST_COMPONENTS,
+    Categories,
+    Coder,
+    is_free_text,
+    learn_coder,
 )  # fmt: skip
 from subsvms.app.features.columns import PATTERNS, Meaning, find_meaning, find_missing_values, read_column
 from subsvms.app.quoting import name_some, show, suggest

@@ -1,4 +1,4 @@
-"""One pass over texts: from the counts of their words and letter n-grams to features, as `coders` has them."""
+"""One pass over texts, from their words and letter n-grams to features, as `coders` has them."""
 
 import math
 
@@ -27,19 +27,3 @@ def project(texts, held, times, words, parts, often, idf, axes, found):
                 row[c] += np.float32(weight) * axes[g, c]
         if n_met:
             row /= np.float32(math.sqrt(length))
-
-
-def count_words(texts: np.ndarray) -> tuple[Any, list[str]]:
-    """Return how often each text holds each word (n_rows, n_words), and the words."""
-    import pandas as pd
-
-    split = [() if text is None else text.lower().split() for text in texts]
-    found = np.array(list(chain.from_iterable(split)), dtype=object)
-    codes, words = pd.factorize(found)
-    order = np.argsort(words, kind="stable")
-    place = np.argsort(order)
-    ends = np.cumsum([0, *map(len, split)])
-    shape = (len(texts), len(words))
-    counts = sparse.csr_array((np.ones(len(codes), dtype=np.int64), place[codes], ends), shape=shape)
-    counts.sum_duplicates()
-    return counts, words[order].tolist()
