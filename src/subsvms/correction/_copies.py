@@ -128,7 +128,7 @@ def find_distances(asked: Table, reference: Table) -> np.ndarray:
 
 def has_numbers(X: Table) -> bool:
     """Return whether a column takes more than `VALUES` values, as measured quantities do."""
-    columns = sparse.csc_array(X) if sparse.issparse(X) else np.asarray(X).T
+    columns: Any = sparse.csc_array(X) if sparse.issparse(X) else np.asarray(X).T
     parts = np.split(columns.data, columns.indptr[1:-1]) if sparse.issparse(X) else columns
     return any(len(np.unique(part)) > VALUES for part in parts)
 
