@@ -32,7 +32,7 @@ from subsvms import adversaries, correct_labels
 RESULTS = Path(__file__).parent / "results"
 PLANTED = ("breast cancer", "clusters, 1,000", "digits", "svmguide1")
 NATURAL = ("breast cancer", "a1a", "w1a", "mushrooms", "splice", "svmguide1", "digits", "moons")
-TRIALS = {"planted": PLANTED, "fives": PLANTED, "natural": NATURAL}
+TRIALS = {"planted": PLANTED, "fives": PLANTED[:2] + PLANTED[3:], "natural": NATURAL}
 MOST, MOST_COPIED, MOVED = 3000, 600, 0.01
 COLUMNS = ("trial", "data", "seed", "how", "rows", "wrong", "left", "changed", "auc", "seconds")
 

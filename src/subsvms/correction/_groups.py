@@ -19,7 +19,7 @@ from subsvms.ensemble._votes import Votes, find_bags
 from subsvms.exceptions import Note
 
 FEW_VOTERS = 50  # or a quarter of the SVMs, if they are few
-RARE = 0.02  # share of the rows up to which equal rows with different labels are listed first
+RARE = 0.02  # share of the rows, below which equal rows with different labels are listed first
 FEW = (
     "{n} rows are judged by fewer than {few} SVMs, since the others saw rows of their groups: more SVMs "
     "({n_estimators}) or smaller groups make the votes on them surer."
@@ -124,8 +124,8 @@ class Kin(NamedTuple):
                 f"{CONTRADICTORY} {BY_NATURE if self.left_alone else TOGETHER}{FIRST if self.first else ''}"
             )
             told.append(Note("contradictory", words, n=f"{n:,}"))
-        if self.sets:
-            told.append(Note("copies", COPIES, n=f"{sum(map(len, self.sets)):,}"))
+        if (n := sum(map(len, self.sets))) >= RARE * self.n_rows:  # of a few the report speaks
+            told.append(Note("copies", COPIES, n=f"{n:,}"))
         if self.left_alone == "many":
             told.append(Note("copies", MANY))
         return told

@@ -22,7 +22,7 @@ on the row (`_choice`); nothing else depends on these.
 
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -284,7 +284,7 @@ def settle_copies(judgement: Judgement, rule: Rule, given: np.ndarray, joint: np
     if len(rows) == 0 or rule.settings.rule == "majority":
         return judgement
     names = ("posterior", "suggested", "flagged", "rival", "score", "quality", "halt")
-    changed = {name: getattr(judgement, name).copy() for name in names}
+    changed: dict[str, Any] = {name: getattr(judgement, name).copy() for name in names}
     p, own, small = joint[rows], given[rows], rule.seen < SMALLEST_CLASS
     best = pick_best(p, rule.sizes, own)
     score = p[np.arange(len(rows)), best]
