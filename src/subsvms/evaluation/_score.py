@@ -101,17 +101,14 @@ class Comparison:
 
     def __str__(self) -> str:
         low, high, noisy = (f"{100.0 * one + 0.0:+.1f}" for one in (self.low, self.high, self.noisy))
-        if self.low < self.high:
-            sure = f"With {100 * self.level:.6g}% confidence"
-            found = f"{sure} the accuracies on the true labels differ by {low} to {high}"
-        else:
-            found = (
-                f"All {self.n_differ} rows on which the models differ were asked about: on the true labels the "
-                f"accuracies differ by {low}"
-            )
+        sure = f"With {100 * self.level:.6g}% confidence the accuracies on the true labels differ by"
+        found = f"{sure} {low} to {high}"
+        if self.low == self.high:
+            asked = f"All {self.n_differ} rows on which the models differ were asked about"
+            found = f"{asked}: the accuracies on the true labels differ by {low}"
+        answers = format_answers(self)
         return (
-            f"{found} percentage points, if the {format_answers(self)} are right; with the labels as given it "
-            f"is {noisy}."
+            f"{found} percentage points, if the {answers} are right; with the labels as given it is {noisy}."
         )
 
 
