@@ -24,21 +24,7 @@ FACTORS = ((0, 2.2), (60, 1.5))  # after so many answers; four of five are as ne
 
 @dataclass(frozen=True)
 class Forecast:
-    """About how many answers a target takes in all; `str` says it.
-
-    Attributes
-    ----------
-    n_answers : int
-    factor : float
-        By how much that may be wrong, in either direction: in our benchmarks four of five forecasts were as
-        near. 1 is exact.
-
-    Examples
-    --------
-    >>> from subsvms.audit import Forecast
-    >>> print(Forecast(400, 1.6))
-    about 400 answers (250 to 640 in four of five benchmarks)
-    """
+    """About how many answers a target takes in all, and by which factor that may be wrong; 1 is exact."""
 
     n_answers: int
     factor: float
