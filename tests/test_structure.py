@@ -132,8 +132,8 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
     """,
     "subsvms.annotators": "Consensus Person find_consensus measure_agreement",
     "subsvms.audit": """
-        Audit CheckedSet Claim Confirmation ErrorRate Forecast PassedRing Progress Ranking SimulatedAnnotator
-        Target TargetClaim certify_target confirm draw_rows estimate_error_rate run_audit
+        Audit CheckedSet Claim Confirmation ErrorRate PassedRing Progress Ranking SimulatedAnnotator
+        Target certify_target confirm draw_rows estimate_error_rate run_audit
     """,
     "subsvms.certificates": """
         CertifiedCurve ExactCertificate LabelFlips Standing certified_curve certify
@@ -143,7 +143,7 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
     "subsvms.datasets": "make_separable_gaussians",
     "subsvms.displays": "CertifiedCurveDisplay NoiseMatrixDisplay RegularityDisplay VotesDisplay",
     "subsvms.ensemble": "LinearCommittee SubSVMClassifier load save",
-    "subsvms.evaluation": "Comparison ScoreInterval compare_models draw_test_rows score_interval",
+    "subsvms.evaluation": "compare_models draw_test_rows score_interval",
     "subsvms.exceptions": "DeviceError InputError LabelNoiseWarning TableError",
     "subsvms.metrics": "skew_insensitive_f_score",
     "subsvms.scale": "BatchCorrector correct_batch correct_batches fit_batches",

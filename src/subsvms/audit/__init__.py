@@ -20,13 +20,12 @@ from subsvms.audit._audit import Audit
 from subsvms.audit._claim import CheckedSet, Claim, PassedRing, Progress
 from subsvms.audit._confirm import Confirmation, confirm
 from subsvms.audit._estimate import ErrorRate, draw_rows, estimate_error_rate
-from subsvms.audit._forecast import Forecast
 from subsvms.audit._people import SimulatedAnnotator, run_audit
 from subsvms.audit._ranking import Ranking
-from subsvms.audit._target import Target, TargetClaim, certify_target
+from subsvms.audit._target import Target, certify_target
 
 __all__ = [
-    "Audit", "CheckedSet", "Claim", "Confirmation", "ErrorRate", "Forecast", "PassedRing", "Progress",
-    "Ranking", "SimulatedAnnotator", "Target", "TargetClaim", "certify_target", "confirm", "draw_rows",
+    "Audit", "CheckedSet", "Claim", "Confirmation", "ErrorRate", "PassedRing", "Progress",
+    "Ranking", "SimulatedAnnotator", "Target", "certify_target", "confirm", "draw_rows",
     "estimate_error_rate", "run_audit",
 ]  # fmt: skip

@@ -19,29 +19,12 @@ from subsvms.audit._ranking import Ranking
 
 PRIORS = np.array([(0.1, 0.8), (1.2, 0.3)])  # means and standard deviations of a and b
 MOST_SURE = 0.004  # q and 1 - q are not taken to be less
-FACTORS = (
-    (0, 2.2),
-    (60, 1.6),
-)  # after so many answers; four of five forecasts were as near (benchmarks.targets)
+FACTORS = ((0, 2.2), (60, 1.5))  # after so many answers; four of five are as near (benchmarks.targets)
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """About how many answers a target takes in all; `str` says it.
-
-    Attributes
-    ----------
-    n_answers : int
-    factor : float
-        By how much that may be wrong, in either direction: in our benchmarks four of five forecasts were as
-        near. 1 is exact.
-
-    Examples
-    --------
-    >>> from subsvms.audit import Forecast
-    >>> print(Forecast(400, 1.6))
-    about 400 answers (250 to 640 in four of five benchmarks)
-    """
+    """About how many answers a target takes in all, and by which factor that may be wrong; 1 is exact."""
 
     n_answers: int
     factor: float

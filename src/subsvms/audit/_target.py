@@ -81,25 +81,7 @@ def list_rest(wrong: np.ndarray, sampled: np.ndarray, spared: int, allowed: int)
 
 @dataclass(frozen=True, eq=False)
 class TargetClaim(Claim):
-    """What may be said when a target is reached; `str(claim)` says it.
-
-    Attributes
-    ----------
-    n_rows, n_untold, n_sample : int
-        Labels that the claim is about; those about which nobody could tell; drawn at random.
-    allowed : int
-        How many labels that nobody looked at are wrong at most, once all questions are answered.
-    at_most : int
-        How many labels are wrong at most, those about which nobody could tell among them.
-
-    Examples
-    --------
-    >>> from subsvms.audit import Ranking, certify_target, run_audit
-    >>> ranking = Ranking.make(["ham"] * 1000, ["spam"] * 1000, range(1000))  # the first is suspected most
-    >>> target = run_audit(certify_target(ranking, 0.05), lambda row: "spam" if row < 100 else "ham")
-    >>> target.claim.at_most
-    50
-    """
+    """What may be said when a target is reached: `at_most` of `n_rows` labels are wrong; `str` says it."""
 
     n_rows: int = 0
     n_untold: int = 0

@@ -6,6 +6,6 @@
 """
 
 from subsvms.evaluation._draw import draw_test_rows
-from subsvms.evaluation._score import Comparison, ScoreInterval, compare_models, score_interval
+from subsvms.evaluation._score import compare_models, score_interval
 
-__all__ = ["Comparison", "ScoreInterval", "compare_models", "draw_test_rows", "score_interval"]
+__all__ = ["compare_models", "draw_test_rows", "score_interval"]

@@ -32,25 +32,7 @@ NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1":
 
 @dataclass(frozen=True)
 class ScoreInterval:
-    """A score on the true labels; `str` says it in one sentence.
-
-    Attributes
-    ----------
-    metric : str
-    low, high, level : float
-        Limits, and how sure they are: over the draw of the rows, whatever the noise is.
-    noisy : float
-        The score if the given labels were true.
-    n_answers, n_untold, n_rows : int
-        Rows that were asked; those about which nobody could tell; rows of the test set.
-
-    Examples
-    --------
-    >>> from subsvms.evaluation import ScoreInterval
-    >>> print(ScoreInterval("accuracy", 0.84, 0.93, 0.95, 0.81, 50, 0, 1000))
-    With 95% confidence the accuracy on the true labels is between 84.0% and 93.0%, if the 50 answers are
-    right; with the labels as given it is 81.0%.
-    """
+    """A score on the true labels: its limits, and `noisy`, what it is by the given labels; `str` says it."""
 
     metric: str
     low: float
@@ -71,24 +53,7 @@ class ScoreInterval:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How much more accurate a model is than another on the true labels; `str` says it in one sentence.
-
-    Attributes
-    ----------
-    low, high, level : float
-        Limits of the accuracy of the first minus that of the second, and how sure they are.
-    noisy : float
-        The difference if the given labels were true.
-    n_answers, n_untold, n_differ, n_rows : int
-        Rows that were asked; those about which nobody could tell; rows on which the models differ; all rows.
-
-    Examples
-    --------
-    >>> from subsvms.evaluation import Comparison
-    >>> print(Comparison(0.002, 0.016, 0.95, 0.01, 20, 0, 40, 1000))
-    With 95% confidence the accuracies on the true labels differ by +0.2 to +1.6 percentage points, if the 20
-    answers are right; with the labels as given it is +1.0.
-    """
+    """The accuracy of a model minus that of another on the true labels: limits; `str` says it."""
 
     low: float
     high: float
@@ -101,17 +66,14 @@ class Comparison:
 
     def __str__(self) -> str:
         low, high, noisy = (f"{100.0 * one + 0.0:+.1f}" for one in (self.low, self.high, self.noisy))
-        if self.low < self.high:
-            sure = f"With {100 * self.level:.6g}% confidence"
-            found = f"{sure} the accuracies on the true labels differ by {low} to {high}"
-        else:
-            found = (
-                f"All {self.n_differ} rows on which the models differ were asked about: on the true labels "
-                f"the accuracies differ by {low}"
-            )
+        sure = f"With {100 * self.level:.6g}% confidence the accuracies on the true labels differ by"
+        found = f"{sure} {low} to {high}"
+        if self.low == self.high:
+            asked = f"All {self.n_differ} rows on which the models differ were asked about"
+            found = f"{asked}: the accuracies on the true labels differ by {low}"
+        answers = format_answers(self)
         return (
-            f"{found} percentage points, if the {format_answers(self)} are right; with the labels as given "
-            f"it is {noisy}."
+            f"{found} percentage points, if the {answers} are right; with the labels as given it is {noisy}."
         )
 
 
@@ -142,6 +104,11 @@ def score_interval(
     positive : label, default=None
         As for `draw_test_rows`.
     level : float, default=0.95
+
+    Returns
+    -------
+    ScoreInterval
+        `low`, `high` and `noisy`, the score if the given labels were true; `str` says it in one sentence.
 
     Examples
     --------
@@ -185,6 +152,11 @@ def compare_models(
     answers : sequence of labels
         What the label of each of these rows should be; None for "cannot tell".
     level : float, default=0.95
+
+    Returns
+    -------
+    Comparison
+        `low`, `high` and `noisy`, as of `score_interval`; `n_differ` rows have different predictions.
 
     Examples
     --------

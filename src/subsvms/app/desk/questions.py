@@ -20,13 +20,13 @@ from subsvms.audit import (
     Audit,
     Confirmation,
     ErrorRate,
-    Forecast,
     Ranking,
     Target,
     certify_target,
     draw_rows,
     estimate_error_rate,
 )
+from subsvms.audit._forecast import Forecast
 from subsvms.exceptions import InputError, Setting, TableError
 
 ALL = 2**62  # of the upcoming rows
