@@ -45,6 +45,11 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what it wr
      "N_ATTACKS, N_TIGHT, N_VOTED = 100, 5, 2"),
     ("certificates_cost", "--only 'breast cancer' --runs 1 --results {}", "certificates_cost.csv", ""),
     ("check", "--seeds 0 --only wine --results {} --workers 1", "check.md", "N_DRAWS = 5"),
+    ("directed", "--seeds 0 --only splice --results {} --workers 1", "directed.md",
+     "from sklearn.datasets import load_breast_cancer as load;"
+     "read = lambda *_: (*load(return_X_y=True), None, None);"
+     "MOST, RHOS, ALPHAS, MODELS = 200, (0.5,), (1.0,), {'forest': MODELS['forest']};"
+     "COLUMNS = (*COLUMNS[:7], 'forest')"),
     ("frames", "--rows 300 --runs 1", "frames.json", ""),
     ("gpu", "--rows 3000 --compare 500 --pool 300 --svms 20 --subset 30 --device cpu", "gpu.md",
      "BLOCK = 2000"),
