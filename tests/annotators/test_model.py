@@ -5,7 +5,6 @@ import pytest
 
 from subsvms.annotators._answers import read_answers
 from subsvms.annotators._model import (
-    ANCHOR,
     LEAST,
     OTHER_CLASS,
     OWN_CLASS,
@@ -29,9 +28,7 @@ def pool_plainly(answers, posterior):
         answers.n_classes
     )
     for row, _, said, weight in list_lines(answers):
-        pooled[:, said] += weight * (
-            posterior[row] + ANCHOR * answers.counts[row] / answers.counts[row].sum()
-        )
+        pooled[:, said] += weight * posterior[row]
     return pooled / pooled.sum(axis=1, keepdims=True)
 
 
