@@ -66,7 +66,7 @@ def measure_scores(metric, kind, m, runs=RUNS, n=600):
 @pytest.mark.parametrize("kind", ORDERS)
 @pytest.mark.parametrize("m", [30, 100])
 def test_each_limit_of_a_score_is_wrong_as_seldom_as_it_says(metric, kind, m):
-    assert measure_scores(metric, kind, m).max() <= DELTA / 2 + 2 * np.sqrt(DELTA / 2 / RUNS)
+    assert measure_scores(metric, kind, m).max() <= DELTA / 2 + 3.5 * np.sqrt(DELTA / 2 / RUNS)  # of 36
 
 
 def test_a_limit_that_looks_at_a_narrower_region_than_it_pays_for_is_caught(monkeypatch):
