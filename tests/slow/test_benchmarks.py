@@ -45,6 +45,8 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what it wr
      "N_ATTACKS, N_TIGHT, N_VOTED = 100, 5, 2"),
     ("certificates_cost", "--only 'breast cancer' --runs 1 --results {}", "certificates_cost.csv", ""),
     ("check", "--seeds 0 --only wine --results {} --workers 1", "check.md", "N_DRAWS = 5"),
+    ("copies", "--seeds 0", "copies.md",
+     "MOST, MOST_COPIED = 200, 100; TRIALS = {name: ('breast cancer',) for name in TRIALS}"),
     ("directed", "--seeds 0 --only splice --results {} --workers 1", "directed.md",
      "from sklearn.datasets import load_breast_cancer as load;"
      "read = lambda *_: (*load(return_X_y=True), None, None);"
