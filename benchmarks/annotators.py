@@ -40,7 +40,7 @@ from subsvms.annotators import find_consensus
 TABLES = ("music", "cifar10n_resnet18", "digits")
 SHARE = 0.8  # of the rows, where some are drawn
 ERRORS = (0.15, 0.25, 0.35)  # of the made people of digits
-BINS = np.linspace(0, 1, 11)
+BINS, FEWEST = np.linspace(0, 1, 11), 20  # of stated confidence; labels in a bin that is drawn
 ROWS, PEOPLE, ANSWERS, N_COLUMNS = 100_000, 50, 3, 10  # of the table whose cost is measured
 LIMIT = 1800  # seconds
 MODELS = {"SVC": lambda seed: SVC(probability=True, random_state=seed),
@@ -206,13 +206,14 @@ def draw_reliability(path):
     """Draw stated confidence against the share that is right."""
     lines = pd.read_csv(path)
     names = list(dict.fromkeys(lines["data"]))
-    figure, axes = plt.subplots(1, len(names), figsize=(4.2 * len(names), 3.8), squeeze=False)
+    figure, axes = plt.subplots(1, len(names), figsize=(2.9 * len(names), 2.9), squeeze=False)
     for name, ax in zip(names, axes[0], strict=True):
         ax.plot([0, 1], [0, 1], color="0.8")
-        for method, some in lines[(lines["data"] == name) & (lines["n"] >= 20)].groupby("method", sort=False):
+        drawn = (lines["data"] == name) & (lines["n"] >= FEWEST) & ~lines["method"].str.contains("logistic")
+        for method, some in lines[drawn].groupby("method", sort=False):
             ax.plot(some["stated"], some["right"], marker=".", label=method, linewidth=1)
         ax.set(title=name, xlabel="stated", ylabel="right")
-        ax.legend(fontsize=6)
+        ax.legend(fontsize=5, frameon=False)
     figure.tight_layout()
     save(figure, path.with_suffix(".png"), lines=path)
 
@@ -252,7 +253,7 @@ def main(words=None):
             if tuple(map(str, cell)) not in done and (not args.only or cell[0] in args.only):
                 lines, bins = run(*cell)
                 append_lines(path, COLUMNS, lines)
-                if cell[1:] == ("all", read_seeds(args.seeds)[0]):
+                if cell[1] == "all" and cell[:1] not in find_done(curves, ("data",)):
                     append_lines(curves, BIN_COLUMNS, bins)
         for features in (False, True):
             wanted = not args.only or "cost" in args.only
