@@ -320,9 +320,9 @@ def check_probabilities(
 
 
 def list_named(X: Any) -> dict[str, np.ndarray] | None:
-    """Return the columns of a data frame or a mapping by name; None if they have none, or only numbers."""
+    """Return the columns of a data frame or a mapping by name; None if they have none but their numbers."""
     keys = list(X) if isinstance(X, Mapping) else getattr(X, "column_names", getattr(X, "columns", None))
-    if keys is None or [*keys] == [*range(len(keys))]:
+    if keys is None or [*keys] in ([*range(len(keys))], [f"column_{i}" for i in range(len(keys))]):  # polars'
         return None
     return {str(key): np.asarray(X[key]) for key in keys}
 
