@@ -206,7 +206,7 @@ def draw_reliability(path):
     """Draw stated confidence against the share that is right."""
     lines = pd.read_csv(path)
     names = list(dict.fromkeys(lines["data"]))
-    figure, axes = plt.subplots(1, len(names), figsize=(2.9 * len(names), 2.9), squeeze=False)
+    figure, axes = plt.subplots(1, len(names), figsize=(2.7 * len(names), 2.7), squeeze=False)
     for name, ax in zip(names, axes[0], strict=True):
         ax.plot([0, 1], [0, 1], color="0.8")
         drawn = (lines["data"] == name) & (lines["n"] >= FEWEST) & ~lines["method"].str.contains("logistic")
