@@ -300,6 +300,8 @@ def check_groups(groups: Any, n_rows: int) -> np.ndarray:
     seen: dict[Any, int] = {}
     numbers = [seen.setdefault(object() if is_missing(one) else one, len(seen)) for one in values]
     if len(seen) < 2:
-        words = "{groups} must hold two groups or more: each is judged by what learned from others; got {n}."
+        words = (
+            "{groups} must hold two groups or more: each is judged by what is learned from others; got {n}."
+        )
         raise InputError(words, n=len(seen))
     return np.array(numbers)

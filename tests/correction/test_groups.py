@@ -159,7 +159,7 @@ def test_of_equal_rows_with_different_labels_the_wrong_ones_are_found(seed, judg
     correction = quietly(X, given, estimator=judge)
     wrong = given != y
     assert (correction.labels != y).sum() <= 35 and correction.label_quality[wrong].max() < 0.95
-    assert any("120 rows equal rows with another label" in note for note in correction.notes)
+    assert any("120 rows are equal to others with another label" in note for note in correction.notes)
     assert "rows with the same features have other labels" in correction.explain(
         int(np.flatnonzero(wrong)[0])
     )

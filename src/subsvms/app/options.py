@@ -74,7 +74,7 @@ class TableOptions(Checked):
     groups: str | None = option(
         None,
         "Column that says which rows belong together, such as the patient or the document: no row is judged "
-        "by what learned from its group. It is not a feature. By default copies are groups.",
+        "by what was learned from its group. It is not a feature. By default copies are groups.",
     )
     annotators: Sequence[str] = option(
         (),

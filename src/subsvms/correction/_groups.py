@@ -24,13 +24,13 @@ FEW = (
     "{n} rows are judged by fewer than {few} SVMs, since the others saw rows of their groups: more SVMs "
     "({n_estimators}) or smaller groups make the votes on them surer."
 )
-CONTRADICTORY = "{n} rows equal rows with another label: one label is wrong, or the columns do not decide."
-TOGETHER = "They were judged together, by all of their labels and by what saw none of them."
+CONTRADICTORY = "{n} rows are equal to others with another label: one is wrong, or the columns do not decide."
+TOGETHER = "They were judged together, by all of their labels, and by judges that saw none of them."
 BY_NATURE = "Equal rows are frequent in this table, so no label was changed because of it."
 FIRST = " They are rare, so they stand first in the list."
 COPIES = (
-    "{n} rows are copies, equal or nearly so: none is judged by what learned from its copies, nor has a "
-    "certificate."
+    "{n} rows are copies of each other, equal or nearly so: each was judged without learning from its copies, "
+    "and has no certificate."
 )
 MANY = (
     "Rows are equal so often that this may be their nature, so equal rows are not taken for copies: say "

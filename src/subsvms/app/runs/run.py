@@ -49,7 +49,7 @@ LABELLER_USED = (
     "errors of one person or source can look right: see them with {by}."
 )
 GROUPED = (
-    "the column {name} says which rows belong together: each was judged by what saw no row of its group, and "
+    "the column {name} says which rows belong together: each was judged without learning from its group, and "
     "what is proved of single rows is not proved of groups"
 )
 
