@@ -170,9 +170,9 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             what needs features: whether changes can be told apart by them, and witnesses; or it is None.
         groups : array-like of shape (n_samples,), default=None
             Rows that belong together, such as those of a patient or a document: text or whole numbers, None
-            or NaN for a row that is alone. No row is judged by what was learned from its group. By default copies
-            are groups, equal rows and such as are far nearer than neighbours; ``groups=range(n)`` says that
-            no rows belong together.
+            or NaN for a row that is alone. No row is judged by what was learned from its group. By default
+            copies are groups, equal rows and such as are far nearer than neighbours; ``groups=range(n)`` says
+            that no rows belong together.
 
         Returns
         -------

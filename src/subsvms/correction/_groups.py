@@ -29,8 +29,8 @@ TOGETHER = "They were judged together, by all of their labels, and by judges tha
 BY_NATURE = "Equal rows are frequent in this table, so no label was changed because of it."
 FIRST = " They are rare, so they stand first in the list."
 COPIES = (
-    "{n} rows are copies of each other, equal or nearly so: each was judged without learning from its copies, "
-    "and has no certificate."
+    "{n} rows are copies of each other, equal or nearly so: each was judged without learning from its "
+    "copies, and has no certificate."
 )
 MANY = (
     "Rows are equal so often that this may be their nature, so equal rows are not taken for copies: say "
