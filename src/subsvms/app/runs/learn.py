@@ -104,7 +104,7 @@ def learn_from(
     groups = read_named(table, options)
     numbers = None if groups is None else groups[0]
     is_other = judge.is_other(options)
-    drawn = np.flatnonzero(drawing.in_sample(rows) | (drawing.in_pool(rows, given) & ~is_other))
+    drawn = np.flatnonzero(drawing.in_sample(rows) | (drawing.in_pool(rows, given) & (not is_other)))
     if is_other and source.table is not None:  # it has judged all rows
         drawn = np.arange(len(table))
     decided = find_verified(verified, rows[drawn])
