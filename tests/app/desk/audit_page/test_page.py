@@ -11,7 +11,7 @@ from browsers import HOSTILE, answer_in_turns, stored_answers, until
 from loans import read, write
 from web_pages import PAPER
 
-from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk
+from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk, UntilDesk
 from subsvms.app.options import Options
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.parquet_files import read_scores
@@ -124,6 +124,15 @@ def test_an_estimate_asks_about_random_rows_and_ends_with_its_sentence(audit, fo
     ann.see("#claim", str(EstimateDesk(folder).progress()["claim"]))
     ann.see("#claim", "Of 12 labels drawn at random ")
     ann.see("#next", f"subsvms audit {folder}")
+
+
+def test_a_target_is_reached_by_keyboard_and_ends_with_its_sentence(audit, folder, finished):
+    ann = audit(error_rate=0.3, open_desk=UntilDesk)()
+    ann.see("#about", "A target for the wrong labels in “default”")
+    answer_in_turns({"Ann": ann}, list_keys(finished.clean))
+    ann.see("#claim", str(UntilDesk(folder).progress()["claim"]))
+    ann.see("#claim", " are wrong now, if your answers are right.")
+    ann.see("#next", f"subsvms apply {folder}")
 
 
 CLASSES = ["<i>c</i>"] + [f"kind {chr(97 + k)}" for k in range(11)]

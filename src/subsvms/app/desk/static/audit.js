@@ -25,6 +25,7 @@ const ABOUT = {
   audit: (/** @type {string} */ label) => `An audit of the labels in ${label}`,
   confirm: (/** @type {string} */ label) => `Are the changes of ${label} right?`,
   estimate: (/** @type {string} */ label) => `How many labels are wrong in ${label}`,
+  until: (/** @type {string} */ label) => `A target for the wrong labels in ${label}`,
 };
 const state = {
   meta: /** @type {Meta} */ ({ label: "", classes: [], folder: "", part: "audit", is_blind: true }),
