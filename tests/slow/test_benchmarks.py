@@ -89,6 +89,8 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what it wr
     ("text", "--seeds 0 --only 'names of characters, by category' --results {} --workers 1", "text.md",
      "MOST, KINDS = 300, KINDS[:1]"),
     ("tool", "--data-dir {} --seeds 1", "tool.md", "ATTACKS = {'clean': None}"),
+    ("trained", "--seeds 0 --only 'breast cancer' --results {} --workers 1", "trained.md",
+     "KINDS, N_ANSWERS = ('uniform',), 10"),
     ("verified", "--seeds 0 --only 'breast cancer' --results {} --workers 1", "verified.md",
      "KINDS = ('clean', 'uniform')"),
 ]  # fmt: skip
