@@ -63,7 +63,7 @@ def test_embeddings_that_do_not_fit_are_refused(tmp_path):
         (np.where(np.arange(N)[:, None] == 7, np.nan, np.ones((N, 2))), "infinity, first in row 7: fill"),
         (np.ones((N, 2)), "has no feature to learn from: each holds only one value"),
         (b"nonsense", "is not a valid .npy or .npz file of numbers"),
-        ({"a": np.ones(3), "b": np.ones(3)}, "must hold one array; got 'a', 'b': save the features alone"),
+        ({"a": np.ones(3), "b": np.ones(3)}, "must hold one array; got 'a', 'b': save that one alone"),
         (bad, "NaN or infinity, first in row 0: fill"),
     ):
         path = tmp_path / "e.npy"
