@@ -82,7 +82,7 @@ FLAT = """
     digest versions seconds rows labelled missing filled flagged changed dropped verified held_back audited
     unclaimed kept_by explained error_rate error_rate_interval noise_matrix expected_precision
     consensus_wrong contradicted_share classes moves groups people agreement worst n_worst n_labels
-    expected_wrong certified noticed notes remarks standing words listing next folder model files
+    expected_wrong certified noticed kin notes remarks standing words listing next folder model files
 """
 
 
