@@ -70,3 +70,15 @@ def test_copies_of_known_rows_are_found_among_others(moved, seed):
     assert (finder.find(others[-50:]) == copies.numbers[twins]).all()
     assert (finder.find(others[-50:] + 0.3) == -1).all()
     assert len(rows) == 20
+
+
+def test_a_wide_sparse_table_has_the_copies_of_a_narrow_one():
+    rows = sparse.random_array((200, 300), density=0.05, rng=np.random.default_rng(0), format="csr")
+    narrow = sparse.csr_matrix(sparse.vstack([rows, rows[:20] * 1.001]))
+    indices = narrow.indices.astype(np.int64) * 5_000_000
+    wide = sparse.csr_matrix((narrow.data, indices, narrow.indptr), shape=(220, 2_000_000_000))
+    copies = find_copies(wide)
+    assert count_grouped(copies) == 40
+    assert np.array_equal(copies.numbers, find_copies(narrow).numbers)
+    found = Finder(wide[:200], copies.numbers[:200], copies).find(wide[200:])
+    assert np.array_equal(found, copies.numbers[:20])

@@ -32,7 +32,7 @@ from scipy.spatial import cKDTree
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from subsvms._columns import Table
+from subsvms._columns import Table, drop_empty, take_columns
 from subsvms.correction._neighbours import number_contents, read_contents
 
 NEIGHBOURS, REFERENCE, ASKED = 10, 5000, 500
@@ -54,7 +54,8 @@ class Copies:
     equal: np.ndarray  # (n_rows,): the same of rows that are equal, whether or not they are grouped
     left_alone: str = ""  # why equal rows are no group: "nature", "many" or ""
     fraction: float = 0.0  # f
-    reference: Any = None  # the rows that R is measured to
+    reference: Any = None  # the rows that R is measured to, in the columns that are looked at
+    columns: np.ndarray | None = None  # which these are, of a wide sparse table: the others are empty
 
     @classmethod
     def none(cls, n_rows: int) -> "Copies":
@@ -69,17 +70,24 @@ class Finder:
         self.numbers, self.tree = numbers, None  # (n_rows,): group of each row of X
         self.contents = dict(zip(read_contents(X), range(len(numbers)), strict=True))
         if copies.fraction > 0.0:
-            self.X, self.basis = X, find_basis(X.shape[1])
-            self.reach = copies.fraction * find_distances(X, copies.reference)[:, -1]
-            self.tree = cKDTree(project(X, self.basis))
+            self.X, self.columns = X, copies.columns
+            kept = self.narrow(X)
+            self.basis = find_basis(kept.shape[1])
+            self.reach = copies.fraction * find_distances(kept, copies.reference)[:, -1]
+            self.tree = cKDTree(project(kept, self.basis))
+
+    def narrow(self, X: Table) -> Table:
+        """Return the columns that are looked at to find what is near."""
+        return X if self.columns is None else take_columns(X, self.columns)
 
     def find(self, X: Table) -> np.ndarray:
         """Return the number of a group for each row; -1 for a row that is no copy."""
         found = np.array([self.contents.get(content, -1) for content in read_contents(X)], dtype=int)
         rows = np.flatnonzero(found < 0)
         if self.tree is not None and len(rows):
-            points = project(X[rows], self.basis)
-            places, others = list_candidates(self.tree, points, self.reach.max(), X.shape[1])
+            asked = self.narrow(X[rows])
+            points = project(asked, self.basis)
+            places, others = list_candidates(self.tree, points, self.reach.max(), asked.shape[1])
             distance = measure(X, rows[places], self.X, others)
             near = np.flatnonzero(distance <= self.reach[others])
             near = near[np.lexsort((others[near], -distance[near]))]  # the nearest is written last
@@ -89,12 +97,16 @@ class Finder:
 
 def find_copies(X: Table) -> Copies:
     """Return the copies among rows whose columns have one scale."""
-    n_rows = X.shape[0]
+    n_rows, n_columns = X.shape
     equal, alone = number_contents(X), np.arange(n_rows)
     _, first = np.unique(equal, return_index=True)
     n_equal = n_rows - len(first)
     if len(first) < FEWEST:
         return Copies(alone, equal, "nature" * (n_equal > 0))
+    columns = None
+    if sparse.issparse(X):
+        X, stored = drop_empty(X)
+        columns = stored if len(stored) < n_columns else None
     distinct = X if n_equal == 0 else X[first]
     reference = distinct[:: -(-len(first) // REFERENCE)]
     asked = reference[:: -(-reference.shape[0] // ASKED)]
@@ -116,7 +128,7 @@ def find_copies(X: Table) -> Copies:
         return Copies(alone, equal, "many")
     if share == 0:
         return Copies(alone, equal, "many" * (n_equal > 0))
-    return Copies(numbers, equal, "", fraction, reference)
+    return Copies(numbers, equal, "", fraction, reference, columns)
 
 
 def find_distances(asked: Table, reference: Table) -> np.ndarray:
