@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from benchmarks.made import read_seeds, write
-from benchmarks.ordinary import make_parser, run_missing
+from benchmarks.made import write
+from benchmarks.ordinary import measure
 from benchmarks.pages import as_markdown
 from subsvms.annotators import find_consensus
 
@@ -130,12 +130,7 @@ def write_report(path):
 
 def main(words=None):
     """Run what is missing."""
-    args = make_parser(__doc__, "0-4").parse_args(words)
-    path = args.results / "annotators_made.csv"
-    if not args.report:
-        jobs = [job for job in list_jobs(read_seeds(args.seeds)) if not args.only or job[0] in args.only]
-        run_missing(run, jobs, path, COLUMNS, args.workers)
-    write_report(path)
+    measure(__doc__, "0-4", "annotators_made", list_jobs, run, COLUMNS, write_report, words, table=0)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import ordinary
-from benchmarks.made import read_seeds, write
-from benchmarks.ordinary import make_parser, run_missing
+from benchmarks.made import write
+from benchmarks.ordinary import measure
 from benchmarks.pages import as_markdown
 from subsvms import LabelCorrector
 from subsvms.app.runs.check import CHANCE, measure_chance  # private: what the command computes
@@ -121,12 +121,7 @@ def write_report(path):
 
 def main(words=None):
     """Run what is missing, and write the report."""
-    args = make_parser(__doc__, "300-302").parse_args(words)
-    path = args.results / "check.csv"
-    if not args.report:
-        jobs = [job for job in list_jobs(read_seeds(args.seeds)) if not args.only or job[1] in args.only]
-        run_missing(run, jobs, path, COLUMNS, args.workers)
-    write_report(path)
+    measure(__doc__, "300-302", "check", list_jobs, run, COLUMNS, write_report, words)
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
-from benchmarks.made import read_seeds, write
-from benchmarks.ordinary import make_parser, read, run_missing
+from benchmarks.made import write
+from benchmarks.ordinary import measure, read
 from benchmarks.pages import as_markdown
 from benchmarks.quality import FEATURES
 from subsvms import SubSVMClassifier, adversaries, correct_labels
@@ -136,12 +136,7 @@ def write_report(path):
 
 def main(words=None):
     """Run what is missing, and write the report."""
-    args = make_parser(__doc__, "800").parse_args(words)
-    path = args.results / "directed.csv"
-    if not args.report:
-        jobs = [job for job in list_jobs(read_seeds(args.seeds)) if not args.only or job[0] in args.only]
-        run_missing(run, jobs, path, COLUMNS, args.workers)
-    write_report(path)
+    measure(__doc__, "800", "directed", list_jobs, run, COLUMNS, write_report, words, table=0)
 
 
 if __name__ == "__main__":

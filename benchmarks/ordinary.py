@@ -225,6 +225,19 @@ def make_parser(doc, seeds):
     return parser
 
 
+def measure(doc, seeds, name, jobs, run, columns, write_report, words=None, table=1):
+    """Do what a benchmark with one line per run does: `jobs(seeds)` that are missing, then its report.
+
+    Each job has the name of its table in the place `table`, for `--only`.
+    """
+    args = make_parser(doc, seeds).parse_args(words)
+    path = args.results / f"{name}.csv"
+    if not args.report:
+        found = [job for job in jobs(read_seeds(args.seeds)) if not args.only or job[table] in args.only]
+        run_missing(run, found, path, columns, args.workers)
+    write_report(path)
+
+
 def main(words=None):
     """Run what is missing, or write the report."""
     parser = make_parser(__doc__, "100-104")

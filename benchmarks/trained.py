@@ -29,8 +29,8 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from benchmarks.made import read_seeds, write
-from benchmarks.ordinary import list_real, make_parser, run_missing
+from benchmarks.made import write
+from benchmarks.ordinary import list_real, measure
 from benchmarks.pages import as_markdown
 from benchmarks.peers.downstream import load_cell
 from subsvms import correct_labels
@@ -143,12 +143,7 @@ def write_report(path):
 
 def main(words=None):
     """Run what is missing, and write the report."""
-    args = make_parser(__doc__, "700-702").parse_args(words)
-    path = args.results / "trained.csv"
-    if not args.report:
-        jobs = [job for job in list_jobs(read_seeds(args.seeds)) if not args.only or job[1] in args.only]
-        run_missing(run, jobs, path, COLUMNS, args.workers)
-    write_report(path)
+    measure(__doc__, "700-702", "trained", list_jobs, run, COLUMNS, write_report, words)
 
 
 if __name__ == "__main__":

@@ -18,16 +18,15 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import check_array
 
-from benchmarks.made import read_seeds, write
+from benchmarks.made import write
 from benchmarks.ordinary import (
     HARM,
     KINDS,
     MANY,
     corrupt,
     list_real,
-    make_parser,
+    measure,
     read,
-    run_missing,
 )
 from benchmarks.pages import as_markdown
 from subsvms import LabelCorrector
@@ -162,12 +161,7 @@ def write_report(path):
 
 def main(words=None):
     """Run what is missing, or write the report."""
-    args = make_parser(__doc__, "910").parse_args(words)
-    path = args.results / "verified.csv"
-    if not args.report:
-        jobs = [job for job in list_jobs(read_seeds(args.seeds)) if not args.only or job[1] in args.only]
-        run_missing(run, jobs, path, COLUMNS, args.workers)
-    write_report(path)
+    measure(__doc__, "910", "verified", list_jobs, run, COLUMNS, write_report, words)
 
 
 if __name__ == "__main__":
