@@ -19,7 +19,6 @@ import ast
 import time
 import unicodedata
 import warnings
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -64,7 +63,6 @@ CELL = ("name", "data", "kind", "seed")
 COLUMNS = (*CELL, "method", "rows", "classes", "given", "left", "changed", "auc", "precision", "seconds")
 
 
-@cache
 def parse(package):
     """Return the syntax trees of a package's files."""
     root = Path(find_spec(package).origin).parent
@@ -169,7 +167,6 @@ TABLES = {  # what it needs, its rows
 }
 
 
-@cache
 def read(name):
     """Return the texts of a table (n_rows,), each once and of one class, and the classes' numbers."""
     found = pd.DataFrame(TABLES[name][1](), columns=["text", "label"])
