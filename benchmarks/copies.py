@@ -4,12 +4,11 @@
     python -m benchmarks.copies --report
 
 Three trials, each with a tenth of the labels wrong at random. *Planted*: each wrong row has a copy, moved by
-a hundredth of the standard deviation of each column, with the same wrong label. In a table of few columns,
-such as svmguide1 with four, rows are as near by nature, and only equal ones are found. *Fives*: each row is
-five times in the table, moved likewise, and all five have one label; they are named as groups. *Natural*:
-tables as they are, some of which hold equal rows. Each is corrected with every row alone (`groups=range(n)`),
-and with groups. Of the trials with copies the table without them is the aim. Seconds are of one thread, as
-the processor counts them. Tables of the paper need SUBSVMS_DATA. One line per run goes to
+a hundredth of the standard deviation of each column, with the same wrong label. *Fives*: each row is five
+times in the table, moved likewise, and all five have one label; they are named as groups. *Natural*: tables
+as they are, some of which hold equal rows. Each is corrected with every row alone (`groups=range(n)`), and
+with groups. Of the trials with copies the table without them is the aim. Seconds are of one thread, as the
+processor counts them. Tables of the paper need SUBSVMS_DATA. One line per run goes to
 benchmarks/results/copies.csv, the page to benchmarks/results/copies.md.
 """
 

@@ -43,6 +43,14 @@ def test_planted_copies_are_found_and_nothing_else(load, moved, kind, seed):
     assert (copies.numbers[-20:] == copies.numbers[rows]).all() and count_grouped(copies) == 40
 
 
+@pytest.mark.parametrize("d", [3, 4, 6])
+def test_copies_in_few_columns_are_found_if_they_are_many(d, seed):
+    X, rows = plant(np.random.default_rng(seed).normal(size=(600, d)), 60, 0.005, seed)
+    copies = find_copies(X)
+    found = copies.numbers[-60:] == copies.numbers[rows]
+    assert found.mean() > 0.9 and count_grouped(copies) <= 1.1 * 2 * found.sum()
+
+
 def test_the_copies_do_not_depend_on_the_order_of_the_rows(seed):
     X, _ = plant(minmax_scale(load_breast_cancer().data), 20, 1e-3, seed)
     order = np.random.default_rng(seed).permutation(len(X))

@@ -6,10 +6,11 @@ copies are a group, of which no SVM may have seen a row to be heard about one (`
 Let R(x) be the distance from a row x to the `NEIGHBOURS`-th of (at most) `REFERENCE` other rows. Rows x and z
 are copies if |x - z| <= f min(R(x), R(z)). If rows lie evenly in d dimensions, n m f^d rows have another so
 near by chance, with m the rows of the table within R; d follows from how fast distances grow from one
-neighbour to the next. f is at most `NEAR`, and so small that fewer than `BY_CHANCE` rows are expected. Real
-tables are not even: in one with a number beside categories, rows of the same categories are near each other
-whatever the number is. So there must be a gap as well: at most a quarter as many rows between f and 2f as
-below f, for f itself or for a smaller one.
+neighbour to the next. f is at most `NEAR`, and so small that at most the share `BY_CHANCE` of the rows found
+is expected by chance, and that so many pairs have a probability of at most `RARE` by chance. Real tables are
+not even: in one with a number beside categories, rows of the same categories are near each other whatever the
+number is. So there must be a gap as well: at most a quarter as many rows between f and 2f as below f. f is
+the largest of some fractions for which all of this holds.
 
 *Equal rows by nature.* Where columns take few values, equal rows are to be expected, and what their labels
 say is all there is to learn from: they are left alone. There, distances to the nearest other row take few
@@ -22,6 +23,7 @@ Among at most `PROJECTED` dimensions, of random projections, which no distance g
 candidates fast.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +31,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
+from scipy.stats import poisson
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
@@ -36,10 +39,11 @@ from subsvms._columns import Table, drop_empty, take_columns
 from subsvms.correction._neighbours import number_contents, read_contents
 
 NEIGHBOURS, REFERENCE, ASKED = 10, 5000, 500
-NEAR, BY_CHANCE, GAP = 0.1, 0.05, 0.25
-SMALLER = (1.0, 0.5, 0.2, 0.1)  # times f: where to look for a gap
+NEAR, BY_CHANCE, RARE, GAP = 0.1, 0.05, 0.001, 0.25
+SMALLER = (1.0, 0.7, 0.5, 0.35, 0.25, 0.1)  # times the largest f: where to look for a gap
 LARGEST, FEW, MOST = 0.01, 10, 1 / 3  # shares of the rows; groups of up to FEW rows are never too large
 SAME = 0.1  # share of the rows with the same distance to their nearest: columns take few values
+SEARCHED = 10_000  # rows, to find the gap
 VALUES = 20  # that every column takes at most where equal rows need not be copies
 PROJECTED, CANDIDATES = 6, 5
 FEWEST = 50  # distinct rows, to say what is near
@@ -112,9 +116,13 @@ def find_copies(X: Table) -> Copies:
     asked = reference[:: -(-reference.shape[0] // ASKED)]
     distances = find_distances(asked, reference)
     by_nature = count_same(distances[:, 1]) > SAME * len(distances) or not has_numbers(reference)
-    fraction = 0.0 if by_nature else choose_fraction(distances, n_rows, n_rows / reference.shape[0])
-    pairs, ratio = find_pairs(distinct, reference, 2.0 * fraction, distances[:, -1])
-    fraction = find_gap(pairs, ratio, fraction, len(first))
+    m, d = NEIGHBOURS * n_rows / reference.shape[0], find_dimension(distances)
+    fraction = 0.0 if by_nature else min(NEAR, (MOST * BY_CHANCE / m) ** (1.0 / d))  # else even MOST are few
+    some = np.arange(len(first))[:: -(-len(first) // SEARCHED)]
+    pairs, ratio = find_pairs(distinct, some, reference, 2.0 * fraction, distances[:, -1])
+    fraction = choose_fraction(pairs, ratio, some, fraction, lambda f: len(some) * m * f**d)
+    if len(some) < len(first):
+        pairs, ratio = find_pairs(distinct, np.arange(len(first)), reference, fraction, distances[:, -1])
     pairs = pairs[:, ratio <= fraction]
     links = sparse.csr_array((np.ones(pairs.shape[1]), pairs), shape=(len(first), len(first)))
     numbers = connected_components(links, directed=False)[1][equal]
@@ -152,38 +160,42 @@ def count_same(distances: np.ndarray) -> int:
     return int(np.bincount(steps).max())
 
 
-def choose_fraction(distances: np.ndarray, n_rows: int, within: float) -> float:
-    """Return f; each row of the reference stands for so many rows of the table."""
+def find_dimension(distances: np.ndarray) -> float:
+    """Return d: distances to the k-th neighbour grow like k^(1/d)."""
     half = (distances.shape[1] - 1) // 2
     growth = np.median(np.log(distances[:, -1] / np.maximum(distances[:, half], 1e-300)))
-    dimension = np.log((distances.shape[1] - 1) / half) / max(growth, 1e-3)
-    return float(min(NEAR, (BY_CHANCE / (n_rows * NEIGHBOURS * within)) ** (1.0 / dimension)))
+    return float(np.log((distances.shape[1] - 1) / half) / max(growth, 1e-3))
 
 
-def find_gap(pairs: np.ndarray, ratio: np.ndarray, fraction: float, n: int) -> float:
-    """Return the largest fraction beyond which there are far fewer pairs than below; 0 without any."""
+def choose_fraction(
+    pairs: np.ndarray, ratio: np.ndarray, asked: np.ndarray, largest: float, expect: Callable[[float], float]
+) -> float:
+    """Return the largest f with few rows by chance below, and far fewer beyond than below; 0 without any."""
+    n = int(max(asked.max(), pairs.max(initial=0))) + 1
     nearest = np.full(n, np.inf)
     for side in pairs:
         np.minimum.at(nearest, side, ratio)
-    for smaller in SMALLER:
-        limit = smaller * fraction
-        below, beyond = np.sum(nearest <= limit), np.sum((nearest > limit) & (nearest <= 2.0 * limit))
-        if below and beyond <= GAP * below:
-            return limit
+    nearest = nearest[asked]
+    for f in largest * np.array(SMALLER):
+        below, beyond = np.sum(nearest <= f), np.sum((nearest > f) & (nearest <= 2.0 * f))
+        if beyond > GAP * below or expect(f) > BY_CHANCE * below:
+            continue
+        if poisson.sf(below // 2 - 1, expect(f) / 2) <= RARE:
+            return float(f)
     return 0.0
 
 
 def find_pairs(
-    X: Table, reference: Table, fraction: float, typical: np.ndarray
+    X: Table, asked: np.ndarray, reference: Table, fraction: float, typical: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs of near rows, (2, n_pairs), and how near they are, as a fraction of R."""
+    """Return rows that are asked and a near one, (2, n_pairs), and how near they are, as a fraction of R."""
     if fraction == 0.0:
         return np.zeros((2, 0), dtype=int), np.zeros(0)
     R = np.full(X.shape[0], np.nan)
     points = project(X, find_basis(X.shape[1]))
     radius = fraction * float(np.quantile(typical, 0.9))
-    left, right = list_candidates(cKDTree(points), points, radius, X.shape[1])
-    left, right = left[left != right], right[left != right]
+    left, right = list_candidates(cKDTree(points), points[asked], radius, X.shape[1])
+    left, right = asked[left][asked[left] != right], right[asked[left] != right]
     pairs = np.unique(np.sort(np.stack([left, right]), axis=0), axis=1)
     distance = measure(X, pairs[0], X, pairs[1])
     pairs, distance = pairs[:, distance <= radius], distance[distance <= radius]
