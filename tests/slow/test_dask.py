@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from large_tables import correct_in_parts, make_columns, read_files, write_files
@@ -40,10 +41,12 @@ def summarise(learned, finding, written):
     )  # fmt: skip
 
 
-def test_one_process_one_worker_and_two_give_the_same_bits(folder, tmp_path, monkeypatch):
+@pytest.mark.parametrize("groups", [None, "city"])
+def test_one_process_one_worker_and_two_give_the_same_bits(folder, tmp_path, monkeypatch, groups):
     monkeypatch.setattr("subsvms.app.runs.source.UNIT_ROWS", 1000)  # more units than workers
-    local = summarise(*correct_in_parts(folder, tmp_path / "local", OPTIONS, pool_size=1000))
-    odd = summarise(*correct_in_parts(folder, tmp_path / "odd", OPTIONS, pool_size=1000, batch_rows=777))
+    options = replace(OPTIONS, groups=groups)
+    local = summarise(*correct_in_parts(folder, tmp_path / "local", options, pool_size=1000))
+    odd = summarise(*correct_in_parts(folder, tmp_path / "odd", options, pool_size=1000, batch_rows=777))
     assert odd == local
     with (
         distributed.LocalCluster(
@@ -56,7 +59,7 @@ def test_one_process_one_worker_and_two_give_the_same_bits(folder, tmp_path, mon
             client.wait_for_workers(n_workers)
             work = tmp_path / f"dask{n_workers}"
             work.mkdir()
-            found = correct_in_parts(folder, work, OPTIONS, pool_size=1000, engine=DaskEngine(client, work))
+            found = correct_in_parts(folder, work, options, pool_size=1000, engine=DaskEngine(client, work))
             assert summarise(*found) == local
 
 
