@@ -1,4 +1,4 @@
-"""Measure a target at which one may stop anywhere: is a claim ever false, and what does it cost?
+"""Measure a target at which one may stop anywhere: how often a claim is ever false, and what it costs.
 
     python -m benchmarks.targets_any_stop         # half an hour; finished cells are not repeated
     python -m benchmarks.targets_any_stop --report
@@ -13,7 +13,6 @@ was too small. *Answers*: until the target is reached; `once`: with one sample a
 import argparse
 import math
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -32,8 +31,8 @@ from subsvms.audit import _forecast as forecast_of  # private, too
 N_OWN = 5  # audits by the program itself
 LINES = RESULTS / "targets_any_stop.csv"
 COLUMNS = (
-    *CELL, "error_rate", "order", "rows", "wrong", "answers", "answers_90", "drawn", "false", "forecast_ratio",
-    "early_ratio", "same", "same_of_copy",
+    *CELL, "error_rate", "order", "rows", "wrong", "answers", "answers_90", "drawn", "false",
+    "forecast_ratio", "early_ratio", "same", "same_of_copy",
 )  # fmt: skip
 SAFE, BATCH, GROWTH = any_stop_of.SAFE, any_stop_of.BATCH, any_stop_of.GROWTH
 GRID, WASTE, PRIORS = any_stop_of.GRID, any_stop_of.WASTE, forecast_of.PRIORS

@@ -165,7 +165,7 @@ class Target(Interview):
         yield from self._ask_on() if self.any_stop else self._ask_once()
 
     def _ask_on(self):
-        """Look at suspicious rows, or draw random ones, whatever seems cheaper, until the target is reached."""
+        """Look at suspicious rows, or draw random ones, whatever seems cheaper, until the target."""
         rng, delta = self._rng(0), 1.0 - self.level
         while self._count_most() > self.n_allowed:
             free, expected = self._list_unseen()
