@@ -38,7 +38,7 @@ SAFE, BATCH, GROWTH = any_stop_of.SAFE, any_stop_of.BATCH, any_stop_of.GROWTH
 GRID, WASTE, PRIORS = any_stop_of.GRID, any_stop_of.WASTE, forecast_of.PRIORS
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def fit(x, wrong, seen, mode):
     """Return a and b of the model by the answers so far."""
     a, b = mode
@@ -63,7 +63,7 @@ def fit(x, wrong, seen, mode):
     return a, b
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def plan(expected, allowed, need):
     """Return how many rows to look at, and about how many answers it takes, as `plan_answers`."""
     n, total, seen, at, best, best_cost = len(expected), expected.sum(), 0.0, 0, 0, 1e18
@@ -76,23 +76,26 @@ def plan(expected, allowed, need):
         while at < h:
             seen += expected[at]
             at += 1
-        left, wrong = n - h, total - seen
-        cost, drawn, step = float(n - allowed), 1.0, max(left - allowed, 1) ** (1 / (GRID - 1))
-        for t in range(GRID):
-            drawn *= step if t else 1.0
-            rate = min(max(wrong / left, 1e-9), 1 - 1e-9)
+        left = n - h
+        rate = min(max((total - seen) / left, 1e-9), 1 - 1e-9)
+        first, final = 0, GRID - 1  # what is gained grows with the draws
+        while first < final:
+            middle = (first + final) // 2
+            drawn = max(left - allowed, 1) ** (middle / (GRID - 1))
             excess = allowed + 1 - rate * (left - drawn)
             p = min(max(rate + excess / (left - drawn / 2), 1e-9), 1 - 1e-9)
             gain = rate * math.log(rate / p) + (1 - rate) * math.log((1 - rate) / (1 - p))
-            if t == GRID - 1 or (excess > 0 and WASTE * drawn * gain >= need):
-                cost = h + drawn
-                break
+            if excess > 0 and WASTE * drawn * gain >= need:
+                final = middle
+            else:
+                first = middle + 1
+        cost = h + max(left - allowed, 1) ** (first / (GRID - 1))
         if cost < best_cost - 5e-4:
             best, best_cost = h, cost
     return best, best_cost
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def audit(wrong, x, allowed, limit, seed, forecasts):
     """Return the answers until the target is reached, random ones, and whether any claim was false.
 
@@ -100,7 +103,7 @@ def audit(wrong, x, allowed, limit, seed, forecasts):
     """
     np.random.seed(seed)
     n_rows, total, false = len(wrong), int(wrong.sum()), False
-    log_e, alive, high = np.zeros(n_rows + 1), np.ones(n_rows + 1, dtype=np.bool_), n_rows
+    e, high = np.ones(n_rows + 1), n_rows  # E_w, infinite once it is rejected; w from n_found to high
     seen, n_seen, n_found, n_drawn = np.zeros(n_rows, dtype=np.bool_), 0, 0, 0
     mode = (PRIORS[0, 0], PRIORS[1, 0])
     most = n_rows
@@ -108,11 +111,8 @@ def audit(wrong, x, allowed, limit, seed, forecasts):
         mode = fit(x, wrong, seen, mode)
         free = np.flatnonzero(~seen)
         expected = 1 / (1 + np.exp(-(mode[0] + mode[1] * x[free])))
-        doubt = np.inf
-        for w in range(n_found + allowed + 1, n_rows + 1):
-            if alive[w]:
-                doubt = min(doubt, log_e[w])
-        look, cost = plan(expected, allowed, limit - doubt)
+        doubt = math.log(e[n_found + allowed + 1 : high + 1].min())
+        look, cost = plan(expected, allowed, math.log(limit) - doubt)
         forecasts[0 if n_seen == 0 else 1] = n_seen + cost if n_seen == 0 or n_seen <= 60 else forecasts[1]
         batch = max(BATCH, int(GROWTH * n_seen))
         rows = free[: min(batch, look)] if look else np.random.permutation(free)[:batch]
@@ -121,21 +121,16 @@ def audit(wrong, x, allowed, limit, seed, forecasts):
             n_left = n_rows - n_seen
             if not look:
                 n_drawn += 1
-                for w in range(n_found, high + 1):
-                    if alive[w]:
-                        p = (w - n_found) / n_left
-                        if p > 1 or (p == 0 and wrong[row]) or (p == 1 and not wrong[row]):
-                            alive[w] = False
-                            continue
-                        a = min(bet, SAFE * p)
-                        if p > 0:
-                            log_e[w] += math.log(a / p) if wrong[row] else math.log((1 - a) / (1 - p))
-                        alive[w] = log_e[w] < limit
+                for w in range(n_found + 1, high + 1):
+                    p = (w - n_found) / n_left
+                    a = min(bet, SAFE * p)
+                    e[w] *= a / p if wrong[row] else (1 - a) / (1 - p)
+                    e[w] = e[w] if e[w] < limit else np.inf
             seen[row] = True
             n_seen += 1
             n_found += wrong[row]
             high = min(high, n_found + n_rows - n_seen)
-            while high > n_found and not alive[high]:
+            while high > n_found and e[high] == np.inf:
                 high -= 1
             most = max(high - n_found, 0)
             false |= total - n_found > most
@@ -169,7 +164,7 @@ def audit_often(wrong, quality, rate):
     runs, said = [], []
     for seed in range(N_RUNS):
         forecasts = np.zeros(2)
-        runs.append(audit(wrong, x, allowed, -math.log(1 - LEVEL), seed, forecasts))
+        runs.append(audit(wrong, x, allowed, 1 / (1 - LEVEL), seed, forecasts))
         said.append(np.abs(np.log(np.maximum(forecasts, 1) / runs[-1][0])))
     taken, drawn, false = np.array(runs).T
     first, early = np.exp(np.median(said, axis=0))
