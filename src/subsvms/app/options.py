@@ -358,7 +358,7 @@ class AuditOptions(WriteOptions, PageOptions):
         None, "Instead: ask until at most this share of the labels is wrong, such as 0.02.", span=(0.001, 0.5)
     )
     any_stop: bool = option(
-        False, "For {until}: after each answer it says how many labels are wrong at most, so that you may stop "
+        False, "For {until}: say after each answer how many labels are wrong at most, so that you may stop "
         "anywhere; it takes more answers until the target is reached.",
     )  # fmt: skip
     test: bool = option(

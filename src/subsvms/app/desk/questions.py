@@ -290,7 +290,7 @@ class Sample:
         return BegunEstimate([row + 1 for row in rows], how["random_state"], how["confidence"])
 
     @classmethod
-    def begin(cls, how: Any, scores: Scores) -> "Sample":
+    def begin(cls, how: Any, scores: Any) -> "Sample":
         """As in `Turns`."""
         begun, ranking = read_begun(how, BegunEstimate), scores.rank()
         sample = cls(ranking, begun)

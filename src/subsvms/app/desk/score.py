@@ -5,7 +5,7 @@ answers are in a file of acts beside it, with how they were drawn; the table is 
 the labels nor the predictions.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,8 @@ class Predicted:
         one, *others = self.predictions.values()
         how: dict[str, Any] = {"other": others[0] if others else None, "random_state": begun.random_state}
         how |= {"metric": begun.metric, "positive": self.find_positive(begun)}
-        return [row + 1 for row in draw_test_rows(self.given, one, begun.n_answers, **how)]
+        n_answers = min(begun.n_answers, len(self.given))
+        return [row + 1 for row in draw_test_rows(self.given, one, n_answers, **how)]
 
     def find_positive(self, begun: "BegunScore") -> Any:
         """Return the class that counts as positive, as the table has it."""
@@ -77,7 +78,7 @@ class BegunScore:
     prediction: list[str]
     metric: str
     positive: str | None
-    n_answers: int  # at most: fewer if two models differ less often
+    n_answers: int  # at most: fewer if there are fewer rows, or two models differ less often
     random_state: int
     confidence: float
 
@@ -97,10 +98,8 @@ class Score(Sample):
         self.answers = {}
 
     @classmethod
-    def draw(
-        cls, predicted: Predicted, decided: Iterable[int], options: dict[str, Any], first: None = None
-    ) -> BegunScore:
-        """As in `Sample`; fewer questions if there are fewer rows to ask about."""
+    def make(cls, predicted: Predicted, options: dict[str, Any]) -> BegunScore:
+        """Return how questions are begun, as it is stored."""
         how = cls.defaults | options
         about = {"table": predicted.table, "label": predicted.label}
         begun = BegunScore(**how | about | {"prediction": list(predicted.predictions)})
@@ -110,9 +109,9 @@ class Score(Sample):
         return begun
 
     @classmethod
-    def begin(cls, how: Any, predicted: Predicted) -> "Score":
+    def begin(cls, how: Any, scores: Any) -> "Score":
         """As in `Sample`."""
-        return cls(predicted, read_begun(how, BegunScore))
+        return cls(scores, read_begun(how, BegunScore))
 
     @property
     def said(self) -> str:
@@ -137,8 +136,8 @@ class ScoreDesk(QuestionDesk):
             begun = self.decisions.begun.get(self.kind.part)
             with self.fitting():
                 before = None if begun is None else read_begun(begun, BegunScore)
-            stands = before is not None and (self.decisions.answers["test"] or not create)
-            if stands and before.table != table.digest:
+            stands = before is not None and (self.decisions.answers[self.kind.part] or not create)
+            if before and stands and before.table != table.digest:
                 raise TableError(
                     f"{table.name} has changed since its questions were drawn: restore it, or move "
                     f"{place.name!r} away to begin again."
@@ -146,8 +145,8 @@ class ScoreDesk(QuestionDesk):
             label = label or (before.label if before else find_column("label", LABELS, (), table))
             names = list(prediction) or (before.prediction if before else [])
             names = names or [find_column("prediction", PREDICTIONS, (label,), table)]
-            if stands:
-                self._check_options("test", vars(before), {"label": label, "prediction": names})
+            if before and stands:
+                self._check_options(self.kind.part, vars(before), {"label": label, "prediction": names})
             predicted = read_predictions(table, label, names, merge_labels)
             table = replace(table, label=label, labels=predicted.given)
             self.source, self.title = TableRows(self.folder.parent, table), table.name
@@ -171,7 +170,7 @@ class ScoreDesk(QuestionDesk):
         self._start(predicted, create, options | wanted)
 
     def _draw(self, wanted: dict[str, Any]) -> BegunScore:
-        return Score.draw(self.scores, (), wanted)
+        return Score.make(self.scores, wanted)
 
     @property
     def flags(self) -> dict[str, Any]:
