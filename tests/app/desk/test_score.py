@@ -135,10 +135,10 @@ def test_a_forged_file_of_answers_is_refused(made):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("text,a,b\n1,x,y\n", "Which column of 'predictions.csv' holds the given labels: name one of"),
-        ("text,y,b\n1,x,y\n", "holds the model's predictions: name one of 'text', 'b' with prediction."),
+        ("text,a,b\n1,x,y\n", "holds the given labels: one of 'text', 'a', 'b', with label."),
+        ("text,y,b\n1,x,y\n", "holds the model's predictions: one of 'text', 'b', with prediction."),
         ("y,pred\nx,y\ny,y\n", "has no column that people could see"),
-        ("text,y,pred\n1,x,y\n2,,x\n", "Row 2 of 'predictions.csv' has no label, or no prediction"),
+        ("text,y,pred\n1,x,y\n2,,x\n", "predictions.csv' has no label, or no prediction"),
         ("text,y,pred\n1,x,x\n2,x,x\n", "only one class"),
     ],
 )

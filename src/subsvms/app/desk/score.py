@@ -191,7 +191,7 @@ def find_column(option: str, usual: Sequence[str], taken: Sequence[str], table: 
     found = [name for name in names if name.casefold() in usual]
     if len(found) != 1:
         what = {"label": "the given labels", "prediction": "the model's predictions"}[option]
-        words = "Which column of {table} holds {what}: name one of {names} with {option}."
+        words = "Say which column of {table} holds {what}: one of {names}, with {option}."
         raise TableError(words, table=table.name, what=what, names=name_some(names), option=Setting(option))
     return found[0]
 
