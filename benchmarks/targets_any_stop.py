@@ -34,7 +34,7 @@ COLUMNS = (
     *CELL, "error_rate", "order", "rows", "wrong", "answers", "answers_90", "drawn", "false",
     "forecast_ratio", "early_ratio", "same", "same_of_copy",
 )  # fmt: skip
-SAFE, BATCH, GROWTH = any_stop_of.SAFE, any_stop_of.BATCH, any_stop_of.GROWTH
+SAFE, FIRST, BATCH, GROWTH = any_stop_of.SAFE, any_stop_of.FIRST, any_stop_of.BATCH, any_stop_of.GROWTH
 GRID, WASTE, PRIORS = any_stop_of.GRID, any_stop_of.WASTE, forecast_of.PRIORS
 
 
@@ -113,6 +113,7 @@ def audit(wrong, x, allowed, limit, seed, forecasts):
         expected = 1 / (1 + np.exp(-(mode[0] + mode[1] * x[free])))
         doubt = math.log(e[n_found + allowed + 1 : high + 1].min())
         look, cost = plan(expected, allowed, math.log(limit) - doubt)
+        look = look if n_seen >= FIRST else 0
         forecasts[0 if n_seen == 0 else 1] = n_seen + cost if n_seen == 0 or n_seen <= 60 else forecasts[1]
         batch = max(BATCH, int(GROWTH * n_seen))
         rows = free[: min(batch, look)] if look else np.random.permutation(free)[:batch]

@@ -27,7 +27,9 @@ them has entered.
 *What to do next*, which decides the cost and not the claim. If the model is right, h more rows are looked at,
 the most suspicious first, and then T are drawn from the others, with R wrong among them, until E_w for w = S
 + K + 1 is large enough: the log of E_w grows by about KL(R / n, p) a draw. The h with the smallest h + T is
-taken; if it is 0, the next rows are drawn. Answers are planned in batches, each a quarter of those before.
+taken; if it is 0, the next rows are drawn. The first rows are drawn in any case: otherwise little could be
+said for long, and the model has not been compared with any answer. Answers are planned in batches, each a
+quarter of those before.
 """
 
 from dataclasses import dataclass
@@ -35,6 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 
 SAFE = 0.9  # of p, that a bet never is above
+FIRST = 30  # random rows before any other
 BATCH, GROWTH = 10, 0.25  # answers between two plans: at least, and as a share of those so far
 GRID = 50  # numbers of rows to look at, and of draws, that a plan compares
 WASTE = 0.85  # of the gain that a right model would have

@@ -39,7 +39,7 @@ import numpy as np
 from scipy.stats import hypergeom
 
 from subsvms._numbers import check_range
-from subsvms.audit._any_stop import Totals, count_batch, plan_answers
+from subsvms.audit._any_stop import FIRST, Totals, count_batch, plan_answers
 from subsvms.audit._apply import apply_answers
 from subsvms.audit._claim import Claim, Outcome
 from subsvms.audit._forecast import Forecast, forecast_wrong, rate_forecast
@@ -169,7 +169,7 @@ class Target(Interview):
         rng, delta = self._rng(0), 1.0 - self.level
         while self._count_most() > self.n_allowed:
             free, expected = self._list_unseen()
-            n_looked, _ = self._plan(expected)
+            n_looked = self._plan(expected)[0] if len(self._first) >= FIRST else 0
             n = count_batch(len(self._first))
             drawn = free[:n_looked] if n_looked else rng.permutation(free)
             batch, rate = drawn[:n].tolist(), float(expected.mean())

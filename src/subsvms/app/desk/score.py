@@ -149,7 +149,7 @@ class ScoreDesk(QuestionDesk):
                 self._check_options(self.kind.part, vars(before), {"label": label, "prediction": names})
             predicted = read_predictions(table, label, names, merge_labels)
             table = replace(table, label=label, labels=predicted.given)
-            self.source, self.title = TableRows(self.folder.parent, table), table.name
+            self.source, self.title = TableRows(self.folder.parent, table), self.folder.name
             hidden = {label, *names, *hide}
             self.columns = [name for name in self.source.columns if name not in hidden]
             if not self.columns:

@@ -26,7 +26,7 @@ const ABOUT = {
   confirm: (/** @type {string} */ label) => `Are the changes of ${label} right?`,
   estimate: (/** @type {string} */ label) => `How many labels are wrong in ${label}`,
   until: (/** @type {string} */ label) => `A target for the wrong labels in ${label}`,
-  test: (/** @type {string} */ label) => `A score on the true labels, those in ${label} aside`,
+  test: (/** @type {string} */ label) => `The score of a model on the true labels, not those in ${label}`,
 };
 const state = {
   meta: /** @type {Meta} */ ({ label: "", classes: [], folder: "", part: "audit", is_blind: true }),
