@@ -160,7 +160,7 @@ def test_a_target_with_claims_at_any_stop_says_after_each_file_what_holds(correc
     assert "After each answer it says how many labels are wrong at most, if your answers are right" in shown
     fill_in(path, person_of(corrected.clean))
     shown = said(folder, "--until", 0.1, "--import", path)
-    assert "labels are wrong so far (10 of about " in shown and " So at most " in shown
+    assert "labels are wrong so far (10 of about " in shown and " confidence at most " in shown
     assert shown.endswith(f"To write the table with these labels: subsvms apply {folder}")
     claim = str(UntilDesk(folder).work.audit.claim)
     assert claim in shown and claim in " ".join(call("apply", folder).output.split())
