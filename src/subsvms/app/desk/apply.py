@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.desk.audit import Result
+from subsvms.app.desk.answered import Result
 from subsvms.app.desk.opened import Desk, open_acts
 from subsvms.app.desk.questions import Confirm
 from subsvms.app.desk.review import ReviewDesk, format_count

@@ -176,14 +176,12 @@ def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) ->
     if not rows:
         raise TableError("There is nothing to ask: all questions are answered.")
     write_content(target, render(list_lines(desk, number, rows)))
-    asked = {"estimate": desk.page_words["n_answers"]} if desk.part == "estimate" else {}
-    asked |= {"until": desk.work.options["error_rate"]} if desk.part == "until" else {}
     shown = ", ".join(map(show, desk.classes[:CLASSES_SHOWN]))
     more = ", ..." if len(desk.classes) > CLASSES_SHOWN else ""
     return (
         f"{format_count(len(rows), 'question is', 'questions are')} in {path}: fill in the column {ANSWER} "
         f"({shown}{more}, or 'cannot tell'), and enter it with: "
-        f"{write_command(desk.room, desk.folder, **asked, import_from=path)}"
+        f"{write_command(desk.room, desk.folder, **desk.flags, import_from=path)}"
     )
 
 
