@@ -109,9 +109,9 @@ def list_methods(loaded, rows, seed):
 
 
 def run_ours(X, answers, seed, **judge):
-    """Return labels, confidence and calibration of `find_consensus`."""
+    """Return labels, confidence and whether they are said to be calibrated, of `find_consensus`."""
     found = find_consensus(X, answers, random_state=seed, n_jobs=1, **judge)
-    return found.labels, found.confidence, None if found.calibration is None else found.calibration.holds
+    return found.labels, found.confidence, found.doubt is None
 
 
 def run_crowd_kit(answers):

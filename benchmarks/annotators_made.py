@@ -93,7 +93,7 @@ def run(job):
     answers = ask(make_people(kind, truth, n_people, rng), n_answers, rng)
     how = {"classes": range(truth.max() + 1), "random_state": seed, "n_jobs": 1}
     found = find_consensus(X if features else None, answers, **how)
-    calibrated = None if found.calibration is None else found.calibration.holds
+    calibrated = found.doubt is None
     measures = measure_majority(answers, truth), float(np.mean(found.labels != truth)), found.expected_wrong
     return dict(zip(COLUMNS, (*job, *measures, calibrated), strict=True))
 
