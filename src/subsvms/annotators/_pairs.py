@@ -24,6 +24,7 @@ from subsvms.annotators._answers import FEW, Answers
 LEVELS = np.array([0.0, 0.5, 1.0])  # shares r; with quarters as many labels were wrong
 ALWAYS = 0.995  # how often copies agree: a slip in two hundred rows does not prove the contrary
 USUAL, LEAST = 0.1, 0.01  # frequency of each share above 0 before anything is seen; weight of it in pairs
+LITTLE = 0.05  # a smaller r_uv is none: where nobody copies, all answers count one
 ALONE = 5.0  # pairs that are known not to copy before anybody answers
 BY_CHANCE = 0.001  # probability that somebody says the same every time, or that two always agree, by chance
 SURE = 0.98  # nobody is right more often, or less often than by 1 - SURE
@@ -94,7 +95,7 @@ def find_copies(both: np.ndarray, equal: np.ndarray, n_classes: int) -> np.ndarr
         right = (top + LIKE_OTHERS * np.median(a)) / (below + LIKE_OTHERS)
         a = (a + np.clip(right, 1.0 - SURE, SURE)) / 2.0
     found[i, j] = found[j, i] = post @ levels
-    return found
+    return np.where(found < LITTLE, 0.0, found)
 
 
 def find_constant(answers: Answers) -> np.ndarray:
