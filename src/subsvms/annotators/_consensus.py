@@ -18,7 +18,7 @@ from subsvms.annotators._powers import Calibration
 from subsvms.correction import Correction, correct_labels
 from subsvms.correction._frames import FrameStyle, build_frame
 from subsvms.correction._rule import Halt, Judgement
-from subsvms.exceptions import InputError, LabelNoiseWarning, Note, format_percent, name_few
+from subsvms.exceptions import InputError, LabelNoiseWarning, Note, format_count, format_percent, name_few
 
 CHUNK = 1 << 22  # numbers that are held at a time
 
@@ -77,20 +77,24 @@ class Consensus:
         return self.answers.n_rows
 
     def __repr__(self) -> str:
-        answers = self.answers
-        return f"Consensus({len(answers):,} answers of {len(answers.names)} people about {len(self):,} rows)"
+        return f"Consensus({self._counted})"
+
+    @property
+    def _counted(self):
+        answers, people = self.answers, format_count(len(self.answers.names), "person", "people")
+        return f"{format_count(len(answers), 'answer')} of {people} about {format_count(len(self), 'row')}"
 
     def __str__(self) -> str:
         """Return what was found, with what it rests on."""
-        answers, wrong = self.answers, self.expected_wrong
+        wrong = self.expected_wrong
         n_differ = int(np.sum(self._known & (self._numbers != self._majority) & (self._majority >= 0)))
         held = f"not calibrated: {self.doubt}" if self.doubt else str(self.calibration)
         who = "features" if self.judged is None else self.judged.judge or "features"
         judge = f"{who} and people err" if self.log_q is not None and self.powers.judge else "people err"
         return (
-            f"Consensus of {len(answers):,} answers of {len(answers.names)} people about {len(self):,} rows: "
-            f"{n_differ:,} labels differ from the majority's. About {format_percent(wrong)} of the labels "
-            f"are wrong, if {judge} independently, given the true class ({held})."
+            f"Consensus of {self._counted}: "
+            f"{format_count(n_differ, 'label differs', 'labels differ')} from the majority's. "
+            f"About {format_percent(wrong)} of the labels are wrong, if {judge} independently, given the true class ({held})."
         )
 
     @property
@@ -171,8 +175,9 @@ class Consensus:
         """Return the rows that another answer would help most, and whom to ask, as a data frame.
 
         A row helps if its label is open, and if people can tell its likely classes apart: rows that everybody
-        mixes up come late. The person is the one, of those with ten answers and more who have not answered
-        about the row yet, whose answer would help most; None if there is nobody.
+        mixes up come late, and those that everybody answered about are left out. The person is the one, of
+        those with ten answers and more who have not answered about the row yet, whose answer would help most;
+        None if there is nobody.
         """
         check_count("n", n)
         columns = self.list_next(n)
@@ -182,7 +187,8 @@ class Consensus:
 
     def list_next(self, n: int) -> dict[str, Any]:
         """Return the columns of `ask_next`, with row numbers."""
-        rows = np.argsort(-self.gain, kind="stable")[:n]
+        order = np.argsort(-self.gain, kind="stable")
+        rows = order[self.answers.per_row[order] < len(self.people)][:n]
         able = [i for i, person in enumerate(self.people) if person.n_answers >= FEW]
         second = self._second[rows]
         return {

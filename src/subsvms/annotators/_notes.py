@@ -4,7 +4,7 @@ import numpy as np
 
 from subsvms.annotators._answers import FEW, Answers
 from subsvms.annotators._pairs import BY_CHANCE, count_pairs, find_constant
-from subsvms.exceptions import Note, format_value, name_few
+from subsvms.exceptions import Note, format_count, format_value, name_few
 
 
 def note_answers(answers: Answers) -> tuple[Note, ...]:
@@ -24,9 +24,8 @@ def _note_twice(answers):
     shared = answers.weight < 1.0
     for person in np.unique(answers.person[shared]):
         n = len(np.unique(answers.row[shared & (answers.person == person)]))
-        rows = "1 row" if n == 1 else f"{n:,} rows"
         yield Note("answered_twice", "{who} gave different answers about {rows}: together they count as one.",
-                   who=repr(answers.names[person]), rows=rows)  # fmt: skip
+                   who=repr(answers.names[person]), rows=format_count(n, "row"))  # fmt: skip
 
 
 def _note_single(answers):
