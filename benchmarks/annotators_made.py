@@ -99,10 +99,10 @@ def run(job):
 
 
 def list_jobs(seeds):
-    """Return (data, kind, people, answers, features, seed) of every line, seed by seed."""
+    """Return (data, kind, people, answers, features, seed) of every line, those with features last."""
     grid = [(n, m) for n in PEOPLE for m in ANSWERS if m <= n]
-    return [(data, kind, n, m, features, seed) for seed in seeds
-            for features, pairs in ((False, grid), (True, FEW))
+    return [(data, kind, n, m, features, seed) for features, pairs in ((False, grid), (True, FEW))
+            for seed in seeds
             for data in TABLES for kind in KINDS for n, m in pairs]  # fmt: skip
 
 

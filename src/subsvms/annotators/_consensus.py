@@ -94,7 +94,8 @@ class Consensus:
         return (
             f"Consensus of {self._counted}: "
             f"{format_count(n_differ, 'label differs', 'labels differ')} from the majority's. "
-            f"About {format_percent(wrong)} of the labels are wrong, if {judge} independently, given the true class ({held})."
+            f"About {format_percent(wrong)} of the labels are wrong, if {judge} independently, given the "
+            f"true class ({held})."
         )
 
     @property
