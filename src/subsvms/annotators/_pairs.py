@@ -110,7 +110,7 @@ def find_constant(answers: Answers) -> np.ndarray:
 
 
 def weigh_answers(answers: Answers, *, judged: bool) -> Answers:
-    """Return the answers with the weights they have in the model: copies share one, constants have none.
+    """Return the answers as the model weighs them: copies share one, constants have none beside others.
 
     Without a judge (`judged`), and with only two people besides copies and constants, nothing tells who of
     them is right: then people are thought to be `alike`, and copies do not weigh less.
@@ -123,7 +123,8 @@ def weigh_answers(answers: Answers, *, judged: bool) -> Answers:
     n_said = np.bincount(some.person, minlength=n_people)
     n_few = np.count_nonzero((n_said > 0) & (n_said < FEW)) // FEW  # known as a crowd
     n_own = (1.0 / (1.0 + shared.sum(axis=1))).sum() + n_few
-    weight = np.where(varied, answers.weight, 0.0)
+    heard = np.bincount(some.row, minlength=answers.n_rows) > 0  # elsewhere a constant is better than none
+    weight = np.where(varied | ~heard[answers.row], answers.weight, 0.0)
     if n_own < 2.5 and not judged:  # two, and copies that are not quite sure
         return answers.weigh(weight, alike=True)
     u, v = np.nonzero(shared)
