@@ -16,7 +16,7 @@ from subsvms.app.options import (
     list_options,
     write_command,
 )
-from subsvms.exceptions import InputError, Sentence
+from subsvms.exceptions import InputError, Sentence, format_count
 
 USUAL_TARGETS = (0.01, 0.02, 0.05, 0.1)  # for which it says what they would take
 CONFIRM_OPTIONS = "seed level questions import_from who status force port browser".split()
@@ -32,7 +32,7 @@ def review(folder: Folder, **given: Any) -> None:
 
     Decisions are stored in the folder. Press Ctrl-C to stop.
     """
-    from subsvms.app.desk.review import ReviewDesk, format_count
+    from subsvms.app.desk.review import ReviewDesk
 
     with closing(ReviewDesk(folder)) as desk:
         first = f"{format_count(len(desk), 'label')} of {desk.title} to review"
