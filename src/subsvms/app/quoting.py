@@ -1,9 +1,11 @@
 """Quotes in messages: values and names, the name that was probably meant, what another program said."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
+from pathlib import Path
 
 from subsvms.exceptions import TableError, find_closest
 
@@ -30,6 +32,12 @@ def suggest(name: str, known: Iterable[str]) -> str:
     """Return a question that suggests the closest name, or nothing if none is close."""
     close = find_closest(name, known)
     return "" if close is None else f"; did you mean {show(close)}?"
+
+
+def suggest_file(path: Path) -> str:
+    """Return a question that suggests another file in place of a missing one, or else what to check."""
+    others = os.listdir(path.parent) if path.parent.is_dir() else []
+    return suggest(path.name, (one for one in others if one != path.name)) or ": check its name and folder."
 
 
 def first_sentence(error: BaseException) -> str:

@@ -141,12 +141,10 @@ class ClassNoise(NamedTuple):
     def measure(
         self, given: np.ndarray, q: np.ndarray, s: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return beta counts of the rates and of the share of wrong labels, and T.
-
-        The responsibilities are taken for known while rates are fitted, so the posteriors are too narrow.
-        Those returned have the same means, and the variance that follows from Fisher's information, sum
-        (d log P(given) / d rate)^2. Classes that share a rate share its error; others err independently.
-        """
+        """Return beta counts of the rates and of the share of wrong labels, and T."""
+        # The responsibilities are taken for known while rates are fitted, so the posteriors are too narrow.
+        # Those returned have the same means, and the variance that follows from Fisher's information, sum (d
+        # log P(given) / d rate)^2. Classes that share a rate share its error; others err independently.
         n_classes, rates = len(self.matrix), 1.0 - np.diag(self.matrix)
         spread = (self.matrix - np.diag(np.diag(self.matrix))) / np.maximum(rates, IMPOSSIBLE)[:, None]
         score = q * (spread - np.eye(n_classes)).T[given]

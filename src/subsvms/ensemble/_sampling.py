@@ -112,10 +112,8 @@ def choose_pool_size(n_rows: int) -> int:
 
 
 def count_kept(pool_size: int | None) -> int:
-    """Return how many smallest hashes are enough to draw from, before the number of rows is known.
-
-    The default P is at most KERNELS / n for n rows, so 4 P and n meet at twice the root of KERNELS.
-    """
+    """Return how many smallest hashes are enough to draw from, before the number of rows is known."""
+    # The default P is at most KERNELS / n for n rows, so 4 P and n meet at twice the root of KERNELS.
     return SAMPLE * pool_size if pool_size else 2 * math.isqrt(KERNELS) + 2
 
 
@@ -142,12 +140,10 @@ def draw_rows(given: np.ndarray, n_classes: int, *, seed: int, pool_size: int | 
 
 
 def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
-    """Return the number of rows in a subset.
-
-    "log" and "log_squared" are the paper's log l and log^2 l (natural logarithm, rounded) for the two
-    classes of one SVM, so K classes take K/2 times as many, up to `MANY` classes: beyond that the cost of
-    an SVM would grow with the square of K. At least 2, at most all rows of the table.
-    """
+    """Return the number of rows in a subset."""
+    # "log" and "log_squared" are the paper's log l and log^2 l (natural logarithm, rounded) for the two
+    # classes of one SVM, so K classes take K/2 times as many, up to `MANY` classes: beyond that the cost of
+    # an SVM would grow with the square of K. At least 2, at most all rows of the table.
     if isinstance(rule, str):
         powers = {"log": 1, "log_squared": 2}
         if rule not in powers:
@@ -198,10 +194,8 @@ def draw_subsets(
     labels: np.ndarray, n_subsets: int, size: int, p: float = 0.5, *, seed: int,
     groups: np.ndarray | None = None,
 ) -> np.ndarray:  # fmt: skip
-    """Return the first `n_subsets` of the subsets that `seed` stands for: row numbers, repeats included.
-
-    Each class must be used in the labels at least once. `groups` numbers the group of each row.
-    """
+    """Return the first `n_subsets` of the subsets that `seed` stands for: row numbers, repeats included."""
+    # Each class must be used in the labels at least once. `groups` numbers the group of each row.
     blocks = range(-(-n_subsets // BLOCK))
     drawn = [draw_block(labels, size, p, b, seed=seed) for b in blocks]
     if groups is not None and (large := find_large(groups, labels, size, p)).any():

@@ -81,8 +81,8 @@ def test_wrong_names_are_refused_with_the_nearest_one(tmp_path):
     table = make_mixed(tmp_path)
     for options, message in (
         ({"exclude": ["Size "]}, "exclude names 'Size ', which is not a column of {}; did you mean 'size'?"),
-        ({"keep": ["weight"]}, "keep names 'weight', which is not a column of {}."),
-        ({"only": ["label"]}, "'label' is the label of {}, so it cannot also be a feature."),
+        ({"keep": ["weight"]}, "keep names 'weight', which is not a column of {}: its columns are"),
+        ({"only": ["label"]}, "only names 'label', which is the label of {}: choose another column."),
         ({"only": "size"}, "only must be a list of column names; got the text 'size'."),
     ):
         assert_refused(message.format(table.name), make_features, table, **options)

@@ -35,7 +35,8 @@ from subsvms.app.features.leaks import (
     note_leaks,
 )
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, check_array, load_array
-from subsvms.app.quoting import show, suggest
+from subsvms.app.quoting import show
+from subsvms.app.tables.files import check_named
 from subsvms.app.tables.table import LabelledTable
 from subsvms.exceptions import Note, Sentence, Setting, TableError, join_sentences, name_few
 
@@ -244,16 +245,9 @@ def _as_names(names, option):
 
 def _choose(names, table, exclude, only, keep):
     """Return the columns to use, in the order of the table."""
+    known = [name for name in names if name != table.label]
     for option, asked in (("exclude", exclude), ("only", only), ("keep", keep)):
-        for name in asked:
-            if option != "exclude" and name == table.label:
-                raise TableError(
-                    f"{show(name)} is the label of {table.name}, so it cannot also be a feature."
-                )
-            if name not in names and name != table.label:
-                hint = suggest(name, names) or "."
-                words = "{option} names {name}, which is not a column of {table}{hint}"
-                raise TableError(words, option=Setting(option), name=show(name), table=table.name, hint=hint)
+        check_named(asked, known, option, table.name, table.label)
     wanted = set(only or names) - set(exclude) - {table.label}
     return [name for name in names if name in wanted]
 

@@ -36,13 +36,11 @@ def name_rate(rate: float, interval: Any) -> float | None:
 
 
 def list_classes(run: Run) -> list[dict[str, Any]]:
-    """Return what was found about each class.
-
-    "rate" and its ends are about the true class, the share of its rows that carry another label;
-    "estimated_wrong" about the given class c, how many of its rows belong to another one: n * sum over t != c
-    of P(true t) P(given c | t). "rows" have this label before; "changed" and "left_out" of them no longer
-    have it, "changed_to" and "filled" others got it, and "after" have it in the end.
-    """
+    """Return what was found about each class."""
+    # "rate" and its ends are about the true class, the share of its rows that carry another label;
+    # "estimated_wrong" about the given class c, how many of its rows belong to another one: n * sum over t !=
+    # c of P(true t) P(given c | t). "rows" have this label before; "changed" and "left_out" of them no longer
+    # have it, "changed_to" and "filled" others got it, and "after" have it in the end.
     noise, tally = run.correction.noise, run.tally
     joint = noise.shares[:, None] * noise.matrix * tally.labelled
     wrong, limits = joint.sum(axis=0) - np.diag(joint), bound_wrong(noise, tally.given)
@@ -242,10 +240,8 @@ def show_values(run: Run, row: int, columns: list[str], limit: int = CHARACTERS_
 
 
 def describe_ensemble(run: Run) -> dict[str, Any]:
-    """Return which SVMs voted, what they were compared with if they were chosen, and a sentence on that.
-
-    Of another judge there is a sentence alone.
-    """
+    """Return which SVMs voted, what they were compared with if they were chosen, and a sentence on that."""
+    # Of another judge there is a sentence alone.
     model, choice, candidates = run.model, run.correction.choice, []
     if model is None:
         judge = str(run.correction.judge)

@@ -261,10 +261,8 @@ def do_part(work: PartWork, unit: Unit) -> Part:
 
 
 def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
-    """Count the votes on a unit and save them; return score, quality and number of each flagged row.
-
-    With `max_error_rate`, which labels may change is known only when all votes have been counted.
-    """
+    """Count the votes on a unit and save them; return score, quality and number of each flagged row."""
+    # With `max_error_rate`, which labels may change is known only when all votes have been counted.
     all_votes, found = [], []
     for _, rows, given, votes in read_with_votes(work, unit):
         verified = find_verified(work.corrector.verified, rows)

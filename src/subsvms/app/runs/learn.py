@@ -24,10 +24,10 @@ from subsvms.app.options import Options
 from subsvms.app.quoting import show
 from subsvms.app.runs.engines import Engine
 from subsvms.app.runs.other_judges import DEFAULT, Judge, stand_in
-from subsvms.app.runs.source import Source, Unit, check_columns, join_digests, release_memory
+from subsvms.app.runs.source import Source, Unit, join_digests, release_memory
 from subsvms.app.runs.tally import Grouping, learn_grouping
 from subsvms.app.tables.addresses import Place
-from subsvms.app.tables.files import digest_file
+from subsvms.app.tables.files import check_named, digest_file
 from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import LabelledTable, number_name
 from subsvms.correction._learn import Learned, Sample, learn
@@ -83,7 +83,7 @@ def learn_from(
     batch_rows: int | None = None,
 ) -> Survey:  # fmt: skip
     """Learn from a table; `features` replace its columns, and `folder` is that of a run in parts."""
-    check_named(source, options)
+    check_options(source, options)
     judge.check(options)
     if source.table is not None:
         table, classes = source.table, Classes.of(source.table.classes).names
@@ -132,15 +132,15 @@ def read_named(table: LabelledTable, options: Options) -> tuple[np.ndarray, dict
     return numbers, {value: number for value, number in pairs if not is_missing(value)}
 
 
-def check_named(source: Source, options: Options) -> None:
+def check_options(source: Source, options: Options) -> None:
     """Raise an error if an option names a column that the table does not have."""
     lists = ["by"] if source.table is not None else ["exclude", "only", "keep", "by"]  # features check others
     named = {option: getattr(options, option) for option in lists}
     for option in ("id_column", "groups"):
-        column = getattr(options, option)
-        named[option] = () if column is None else (column,)
+        named[option] = [name for name in (getattr(options, option),) if name is not None]
+    known = [name for name in source.schema.names if name != options.label]
     for option, columns in named.items():
-        check_columns(source, columns, option, options.label)
+        check_named(columns, known, option, source.name, options.label)
 
 
 def learn_features(

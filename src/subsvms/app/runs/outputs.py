@@ -146,10 +146,8 @@ def get_ending(table: LabelledTable) -> str:
 
 
 def show_given(table: LabelledTable) -> dict[str, Any]:
-    """Return the column that stands beside changed labels: those that were given, as the file spells them.
-
-    LIBSVM text has no place for columns.
-    """
+    """Return the column that stands beside changed labels: those that were given, as the file spells them."""
+    # LIBSVM text has no place for columns.
     if table.format == "svmlight":
         return {}
     return {number_name(f"{table.label}_given", table.columns.column_names): table.as_written}

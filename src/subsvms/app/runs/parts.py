@@ -220,11 +220,9 @@ SHOWN_ROWS = 4096  # that show which columns repeat values
 
 @contextmanager
 def open_new(folder: Path, kind: str, name: str, token: str = "") -> Iterator[Path]:
-    """Provide a temporary path; the file is renamed when the block succeeds, and removed if it fails.
-
-    `token` is that of the run: a worker left over from an earlier one must not write into its folder. Two
-    workers may process the same unit at once, if a cluster takes a slow worker for dead.
-    """
+    """Provide a temporary path; the file is renamed when the block succeeds, and removed if it fails."""
+    # `token` is that of the run: a worker left over from an earlier one must not write into its folder. Two
+    # workers may process the same unit at once, if a cluster takes a slow worker for dead.
     path = folder / kind / f".{name}-{secrets.token_hex(8)}"
     try:
         yield path
@@ -258,10 +256,8 @@ def open_writer(folder: Path | None, number: int, kinds: tuple[str, ...], token:
 
 
 def open_parquet(path: Path, first: Any) -> Any:
-    """Return a writer of tables like this one, which is the first of them.
-
-    Numbers that hardly repeat take six times as long to write with a dictionary, and more space.
-    """
+    """Return a writer of tables like this one, which is the first of them."""
+    # Numbers that hardly repeat take six times as long to write with a dictionary, and more space.
     import pyarrow as pa
     from pyarrow import compute, parquet
 

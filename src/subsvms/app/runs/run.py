@@ -102,16 +102,16 @@ class Run:
         """What happened to the columns that are not features."""
         both = (*self.table.notes, *self.features.notes)
         dropped = (note for note in both if note.kind == "unused")
-        used = (note_unused("the column {name} groups the rows", name=show(one)) for one in self.options.by)
-        words = "the column {name} holds answers of people"
-        people = [note_unused(words, name=show(one)) for one in self.options.answered]
-        words = "the column {name} holds probabilities, which judge"
-        people += [note_unused(words, name=show(one)) for one in self.options.pred_probs]
-        name = self.options.id_column
-        named = () if name is None else (note_unused("the column {name} names the rows", name=show(name)),)
-        name = self.options.groups
-        grouped = () if name is None else (note_unused(GROUPED, name=show(name)),)
-        return (*dropped, *used, *people, *named, *grouped)
+        options = self.options
+        uses = {
+            "the column {name} groups the rows": options.by,
+            "the column {name} holds answers of people": options.answered,
+            "the column {name} holds probabilities, which judge": options.pred_probs,
+            "the column {name} names the rows": [options.id_column],
+            GROUPED: [options.groups],
+        }
+        named = ((words, name) for words, names in uses.items() for name in names if name is not None)
+        return (*dropped, *(note_unused(words, name=show(name)) for words, name in named))
 
 
 def run_in_memory(
@@ -146,10 +146,8 @@ def run_in_memory(
 
 
 def look_for_origins(survey: Survey, correction: Correction) -> tuple[Origin, ...]:
-    """Return where contradicted labels gather, in columns that may say who labelled a row.
-
-    Columns that are grouped by anyway, that name the rows, or that hold dates are not looked at.
-    """
+    """Return where contradicted labels gather, in columns that may say who labelled a row."""
+    # Columns that are grouped by anyway, that name the rows, or that hold dates are not looked at.
     table, options, meanings = survey.at_hand.table, survey.options, survey.features.meanings
     if table.matrix is not None:
         return ()

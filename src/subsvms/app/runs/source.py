@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subsvms.app.quoting import first_sentence, show, suggest
+from subsvms.app.quoting import first_sentence, show
 from subsvms.app.tables.addresses import AccessError, Place, as_place, format_refusal, is_address, locate
 from subsvms.app.tables.arrow import are_alike, check_values, find_difference, use_plain_columns
 from subsvms.app.tables.files import check_names
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.tables.where import find_layout, list_files, name_files
-from subsvms.exceptions import Setting, TableError
+from subsvms.exceptions import TableError
 
 Columns = Sequence[str] | None
 Read = Iterator[tuple[int, Any]]  # the number of the first row, and a pyarrow.Table, of each batch
@@ -222,19 +222,6 @@ def cut_file(fragment: Any, path: str) -> list[Unit]:
             groups.append([number])
             rows = size
     return [Unit(0, path, tuple(group), 0, sum(sizes[number] for number in group)) for group in groups]
-
-
-def check_columns(source: Source, names: Sequence[str], option: str, label: str) -> None:
-    """Raise an error if an option names a column that does not exist, or the label."""
-    for name in names:
-        named = {"option": Setting(option), "name": show(name), "source": source.name}
-        if name == label and option != "exclude":
-            words = "{option} names {name}, which is the label of {source}: choose another column."
-            raise TableError(words, **named)
-        if name not in source.schema.names:
-            hint = suggest(name, [one for one in source.schema.names if one != label]) or "."
-            words = "{option} names {name}, which is not a column of {source}{hint}"
-            raise TableError(words, **named, hint=hint)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -40,11 +40,9 @@ COMMA = re.compile(r"[+-]?\d+,\d+")
 def read_labels(
     column: Any, name: str, label: str, *, is_text: bool, missing_label: Iterable[str] = (), **checks: Any
 ) -> tuple[np.ndarray, np.ndarray, tuple[Note, ...]]:
-    """Return the labels of a column, the same in its own spelling, and notes on what is odd about them.
-
-    Missing labels are None: empty ones and, in text, a mark such as NA or ? if all other labels are numbers.
-    Otherwise it may be a class ("None" of the above), so it is kept, with a note.
-    """
+    """Return the labels of a column, the same in its own spelling, and notes on what is odd about them."""
+    # Missing labels are None: empty ones and, in text, a mark such as NA or ? if all other labels are
+    # numbers. Otherwise it may be a class ("None" of the above), so it is kept, with a note.
     check_type(column.type, name, label)
     values, codes = encode_labels(column)
     counts = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
@@ -212,10 +210,8 @@ def find_typos(counts: Mapping[Any, int]) -> dict[str, str]:
 
 
 def _is_typo(one, other):
-    """Return whether a word differs in one letter, or in two that are swapped, but not in the first.
-
-    Two letters make opposites, as in male and female or in hypertension and hypotension.
-    """
+    """Return whether a word differs in one letter, or in two that are swapped, but not in the first."""
+    # Two letters make opposites, as in male and female or in hypertension and hypotension.
     words, others = (re.split(r"[\W_]+", label.casefold()) for label in (one, other))
     differing = [(a, b) for a, b in zip(words, others, strict=False) if a != b]
     if len(words) != len(others) or len(differing) != 1:

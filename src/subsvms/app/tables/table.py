@@ -176,10 +176,8 @@ def _as_list(values, name, n_rows):
 
 
 def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> Path:
-    """Return a path next to the table's file: loans.csv.gz becomes loans.corrupted.csv.gz.
-
-    The result of a file at an address goes to the working directory.
-    """
+    """Return a path next to the table's file: loans.csv.gz becomes loans.corrupted.csv.gz."""
+    # The result of a file at an address goes to the working directory.
     if table.folder is not None:
         folder = Path(os.path.abspath(table.folder))
         ending = default_ending(table.format) if ending is None else ending
