@@ -31,6 +31,7 @@ subset.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,26 +118,28 @@ def count_kept(pool_size: int | None) -> int:
     return SAMPLE * pool_size if pool_size else 2 * math.isqrt(KERNELS) + 2
 
 
-def limit_pool(sizes: np.ndarray, pool_size: int) -> tuple[int, bool]:
-    """Return how many rows of a class may be in the pool, and whether that limits a class, or could."""
-    quota = max(pool_size // len(sizes), 1)
-    return quota, bool(sizes.max() + sizes.min() > quota)
-
-
-def draw_rows(given: np.ndarray, n_classes: int, *, seed: int, pool_size: int | None = None) -> Drawing:
+def draw_rows(given: np.ndarray, n_classes: int, *, seed: int) -> Drawing:
     """Return which rows of a table in memory to learn from."""
-    sizes = np.bincount(given[given >= 0], minlength=n_classes)
-    pool_size = pool_size or choose_pool_size(len(given))
-    quota, capped = limit_pool(sizes, pool_size)
-    n_sample = min(len(given), SAMPLE * pool_size)
-    last, last_overall = np.full(n_classes, EVERY), EVERY
-    if capped or n_sample < len(given):
-        hashes = hash_rows(np.arange(len(given)), seed)
-        for c in np.flatnonzero(sizes > quota):
-            last[c] = keep_smallest(hashes[given == c], quota)[-1]
-        if n_sample < len(given):
-            last_overall = keep_smallest(hashes, n_sample)[-1]
-    return Drawing(seed, last, last_overall, sizes, capped, n_sample)
+    sizes, hashes = (
+        np.bincount(given[given >= 0], minlength=n_classes),
+        hash_rows(np.arange(len(given)), seed),
+    )
+    return draw_hashed(sizes, len(given), hashes, lambda c: hashes[given == c], seed=seed)
+
+
+def draw_hashed(
+    sizes: np.ndarray, n_rows: int, overall: np.ndarray, of_class: Callable[[int], np.ndarray], *,
+    seed: int, pool_size: int | None = None,
+) -> Drawing:  # fmt: skip
+    """Return which rows to learn from, by hashes of all rows and of each class; the smallest are enough."""
+    pool_size = pool_size or choose_pool_size(n_rows)
+    quota = max(pool_size // len(sizes), 1)  # rows of a class that may be in the pool
+    last = np.full(len(sizes), EVERY)
+    for c in np.flatnonzero(sizes > quota).tolist():
+        last[c] = keep_smallest(of_class(c), quota)[-1]
+    n_sample = min(n_rows, SAMPLE * pool_size)
+    last_overall = EVERY if n_sample == n_rows else keep_smallest(overall, n_sample)[-1]
+    return Drawing(seed, last, last_overall, sizes, bool(sizes.max() + sizes.min() > quota), n_sample)
 
 
 def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:

@@ -219,7 +219,7 @@ def test_a_pipeline_sees_neither_label_nor_columns_that_are_left_out():
     frame.loc[:150, "who"] = "bob"
     found = correct_table(frame, "label", estimator=make_pipeline(Spy()), by="who")
     assert {tuple(columns) for columns in seen} == {("size", "weight", "place")}
-    assert found.judge == "Spy" and found.origin.run.groups["who"]
+    assert found.judge == "Spy" and found.origin.run.tally.groups["who"]
 
 
 def test_judges_that_exclude_each_other_are_refused():

@@ -9,6 +9,7 @@ import numpy as np
 from subsvms.app.runs.causes import MOST_LABELS, Carriers
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
+from subsvms.app.runs.tally import group_noise
 from subsvms.app.tables.arrow import list_values
 from subsvms.audit._claim import Outcome
 from subsvms.correction._noise import NoiseEstimate
@@ -106,7 +107,8 @@ def list_moves(run: Run) -> list[dict[str, Any]]:
 def list_groups(run: Run) -> list[dict[str, Any]]:
     """Return the noise by each column that was asked for."""
     found = []
-    for column, groups in run.groups.items():
+    for column, counts in run.tally.groups.items():
+        groups = group_noise(counts)
         lines = [
             {
                 "value": cut(group.value), "rows": group.n_rows, "flagged": group.n_flagged,

@@ -74,23 +74,10 @@ class Opened:
     source: Source
     options: Options  # those that read the table again
     place: Path | None  # the folder of the result; None for a dry run
-    force: bool = False
     check: Callable[[], None] = lambda: None  # raises an error if the table has changed
     folder: Path | None = None  # where a run in parts works
     base: Place | None = None  # the folder from which partitions are read
     inputs: dict[str, bytes] = field(default_factory=dict)  # what only the folder of the run will hold
-
-    def fill(self) -> AbstractContextManager[Path]:
-        """Provide the folder to write to."""
-        if self.folder is not None:
-            return nullcontext(self.folder)
-        assert self.place is not None
-        return fill_folder(self.place, force=self.force)
-
-    @property
-    def token(self) -> str:
-        """What identifies a run in parts."""
-        return "" if self.folder is None else (self.folder / names.TOKEN).read_text(encoding="utf-8")
 
 
 def do_job(
@@ -136,7 +123,8 @@ def do_job(
             announce("writing")
             if model is not None:  # written now, and moved to its place after the folder
                 finally_save.enter_context(saving_model(Model.of(finding.run), model))
-            with opened.fill() as filled:
+            folder = opened.folder
+            with fill_folder(opened.place, force=force) if folder is None else nullcontext(folder) as filled:
                 write_files(
                     finding, summary, filled, opened.place, inputs=opened.inputs, base=opened.base,
                     n_jobs=n_jobs,
@@ -149,12 +137,14 @@ def find_in_parts(
 ) -> Finding:
     """Judge and write all rows of a table in parts, and look at the worst of them."""
     source, folder = opened.source, opened.folder
+    assert folder is not None
     with discarding(folder):
         survey = learn_from(source, opened.options, workers, folder=folder, batch_rows=batch_rows, **how)
         if expected is not None:
             check_unchanged("The table", survey.at_hand.table.digest, expected.sha256)
     clock.lap("learning")
-    more: dict[str, Any] = {"batch_rows": batch_rows, "token": opened.token}
+    token = (folder / names.TOKEN).read_text(encoding="utf-8")
+    more: dict[str, Any] = {"batch_rows": batch_rows, "token": token}
     survey = limit_changes(source, survey, workers, folder=folder, **more)
     written = None if opened.place is None else folder
     whole = judge_units(source, BatchCorrector.of(survey), workers, folder=written, **more)
@@ -229,7 +219,7 @@ def open_in_memory(
             table = replace(table, name=repr(str(place / name)), paths=(place / name,), format=format)
         prepare_place(place, force=target.force)
         check_model_place(target, place, [*table.paths, *([] if features is None else [Path(features)])])
-    return Opened(Source.of(table), options, place, target.force, inputs=inputs)
+    return Opened(Source.of(table), options, place, inputs=inputs)
 
 
 def choose_ending(options: Options) -> str:
@@ -322,7 +312,7 @@ def open_in_parts(
                     "names a run in parts cannot use: correct it in memory, or save the names as text."
                 )
         goes_to = None if target.dry_run else place
-        yield Opened(source, options, goes_to, target.force, check, folder, base)
+        yield Opened(source, options, goes_to, check, folder, base)
 
 
 def choose_place(

@@ -33,8 +33,7 @@ from subsvms.app.tables.table import LabelledTable, number_name
 from subsvms.correction._learn import Learned, Sample, learn
 from subsvms.correction._rule import Settings
 from subsvms.ensemble import SubSVMClassifier
-from subsvms.ensemble import _sampling as sampling
-from subsvms.ensemble._sampling import EVERY, SAMPLE, Drawing, count_kept, hash_rows, keep_smallest
+from subsvms.ensemble._sampling import Drawing, count_kept, draw_hashed, draw_rows, hash_rows, keep_smallest
 from subsvms.exceptions import TableError
 
 
@@ -87,7 +86,7 @@ def learn_from(
     judge.check(options)
     if source.table is not None:
         table, classes = source.table, Classes.of(source.table.classes).names
-        drawing = sampling.draw_rows(table.codes, len(classes), seed=options.random_state)
+        drawing = draw_rows(table.codes, len(classes), seed=options.random_state)
         at_hand = AtHand(table, np.arange(len(table)), table.codes, classes, drawing)
     else:
         assert engine is not None
@@ -326,8 +325,6 @@ def load_drawn(folder: Path) -> tuple[dict[Any, int], Drawing, str, Any] | None:
     if not (folder / DRAWN).is_file():
         return None
     note = json.loads((folder / DRAWN).read_text(encoding="utf-8"))
-    if "counts" not in note:  # version 0.1.0 kept less
-        return None
     drawn = note["drawing"]
     hashes = {name: np.array(drawn[name], np.uint64)[()] for name in ("last", "last_overall")}
     drawing = Drawing(**drawn | hashes | {"sizes": np.array(drawn["sizes"])})
@@ -370,23 +367,19 @@ def take_census(
     for code, value in (*enumerate(values), (-1, None)):
         own = hashes[codes == code]
         if len(own):
-            counts[value] = counts.get(value, 0) + len(own)
-            before = smallest.get(value, np.array([], np.uint64))
-            smallest[value] = keep_smallest(np.concatenate([before, own]), kept)
+            counts[value], smallest[value] = len(own), keep_smallest(own, kept)
     return Census(counts, smallest, keep_smallest(hashes, kept))
 
 
 def draw(census: Census, numbers: dict[Any, int], *, seed: int, pool_size: int | None) -> Drawing:
     """Return which rows to fetch."""
-    n_classes = max(numbers.values()) + 1
-    own = [[value for value, number in numbers.items() if number == c] for c in range(n_classes)]
+    own = [
+        [value for value, number in numbers.items() if number == c] for c in range(max(numbers.values()) + 1)
+    ]
     sizes = np.array([sum(census.counts[value] for value in values) for values in own])
+
+    def list_hashes(c):
+        return np.concatenate([census.smallest[value] for value in own[c]])
+
     n_rows = sum(census.counts.values())
-    pool_size = pool_size or sampling.choose_pool_size(n_rows)
-    quota, capped = sampling.limit_pool(sizes, pool_size)
-    last = np.full(n_classes, EVERY)
-    for c in np.flatnonzero(sizes > quota):
-        last[c] = keep_smallest(np.concatenate([census.smallest[value] for value in own[c]]), quota)[-1]
-    n_sample = min(n_rows, SAMPLE * pool_size)
-    last_overall = EVERY if n_sample == n_rows else census.overall[n_sample - 1]
-    return Drawing(seed, last, last_overall, sizes, capped, n_sample)
+    return draw_hashed(sizes, n_rows, census.overall, list_hashes, seed=seed, pool_size=pool_size)

@@ -25,7 +25,7 @@ from subsvms.app.runs.judge import RANK, BatchCorrector, Part
 from subsvms.app.runs.learn import Survey, find_verified, hold_rows, learn_from
 from subsvms.app.runs.other_judges import DEFAULT, Judge
 from subsvms.app.runs.source import Source
-from subsvms.app.runs.tally import Group, Grouping, Tally, add_doubt, group_noise, read_groups
+from subsvms.app.runs.tally import Grouping, Tally, add_doubt, read_groups
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
@@ -72,11 +72,6 @@ class Run:
     groupings: tuple[Grouping, ...] = ()  # how the columns of `Options.by` group the rows
     judge: Judge = DEFAULT  # whoever judged, if not SVMs that the options describe
     kin: Kin | None = None  # rows that are copies, by their numbers in the table
-
-    @property
-    def groups(self) -> dict[str, tuple[Group, ...]]:
-        """Noise by each column that was asked for."""
-        return {name: group_noise(counts) for name, counts in self.tally.groups.items()}
 
     @property
     def table_notes(self) -> tuple[Note, ...]:
