@@ -11,7 +11,7 @@ import numpy as np
 from subsvms._labels import Classes
 from subsvms.adversaries._attacks import ATTACKS
 from subsvms.adversaries._attacks import attack as attack_labels
-from subsvms.app.options import Options
+from subsvms.app.options import AttackOptions, Options
 from subsvms.app.tables.files import check_target, find_output_format
 from subsvms.app.tables.table import LabelledTable, place_beside, read_table, write_table
 from subsvms.exceptions import TableError, format_percent, join_sentences
@@ -37,19 +37,11 @@ class Corruption:
         return join_sentences([*lines, *self.notes], "\n")
 
 
-def corrupt_file(
-    where: str,
-    options: Options,
-    *,
-    attack: str = "uniform",
-    output: Path | None = None,
-    clean_column: str | None = None,
-    force: bool = False,
-    matrix: str | None = None,
-    region_class: str | None = None,
-    **how: Any,
-) -> Corruption:
+def corrupt_file(where: str, options: Options, asked: AttackOptions) -> Corruption:
     """Write a copy of a file in which some labels are wrong. The file itself is not changed."""
+    attack, region_class, matrix, clean_column = (
+        getattr(asked, name) for name in ("attack", "region_class", "matrix", "clean_column")
+    )
     if attack not in ATTACKS:
         raise TableError(
             "{attack} must be one of {known}; got {name!r}.", known=", ".join(ATTACKS), name=attack
@@ -59,11 +51,12 @@ def corrupt_file(
             "{region_class} is for the attack 'region' only; the attack is {name!r}: leave it out.",
             name=attack,
         )
+    how: dict[str, Any] = {name: getattr(asked, name) for name in ("error_rate", "rho", "alpha")}
     how |= {"matrix": None if matrix is None else parse_matrix(matrix), "random_state": options.random_state}
     table = read_table(where, options.label, **options.reading)
-    path = output or place_beside(table, "corrupted")
+    path = asked.output or place_beside(table, "corrupted")
     find_output_format(path)  # before the attack, which may take minutes
-    check_target(path, table.paths, force=force)
+    check_target(path, table.paths, force=asked.force)
     rows = np.flatnonzero(~table.missing)
     X: Any = None
     notes: list[str] = list(table.notes)
@@ -80,7 +73,7 @@ def corrupt_file(
     labels, flipped = table.labels.copy(), np.zeros(len(table), dtype=bool)
     labels[rows], flipped[rows] = made_wrong.labels, made_wrong.flipped
     extra = {clean_column: table.labels} if clean_column is not None else None
-    write_table(table, path, labels, extra, force=force)
+    write_table(table, path, labels, extra, force=asked.force)
     if clean_column is not None:
         notes.append(f"Column {clean_column!r} has the clean labels: hide it from the pipeline you test.")
     if not flipped.any():

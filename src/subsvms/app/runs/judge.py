@@ -170,7 +170,6 @@ class PartWork:
     corrector: BatchCorrector
     folder: Path | None  # None to write nothing
     n_jobs: int = 1
-    batch_rows: int | None = None
     token: str = ""  # of this run: a worker left over from an earlier one must not write into its folder
 
 
@@ -232,7 +231,7 @@ def read_with_votes(work: PartWork, unit: Unit) -> Iterator[tuple[Any, np.ndarra
     if path is not None and path.is_file():
         with np.load(path) as file:
             saved = Votes(**file)
-    for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
+    for first, batch in work.source.read(unit):
         rows = np.arange(first, first + len(batch))
         given = corrector.labels.read(batch)
         if saved is None:

@@ -79,7 +79,6 @@ class Survey:
 def learn_from(
     source: Source, options: Options, engine: Engine | None = None, *, features: Any = None,
     judge: Judge = DEFAULT, n_jobs: int | None = 1, device: str = "cpu", folder: Path | None = None,
-    batch_rows: int | None = None,
 ) -> Survey:  # fmt: skip
     """Learn from a table; `features` replace its columns, and `folder` is that of a run in parts."""
     check_options(source, options)
@@ -90,7 +89,7 @@ def learn_from(
         at_hand = AtHand(table, np.arange(len(table)), table.codes, classes, drawing)
     else:
         assert engine is not None
-        at_hand = draw_from(source, options, engine, folder, batch_rows)
+        at_hand = draw_from(source, options, engine, folder)
     table, sample = at_hand.table, at_hand.sample
     # a run in memory groups by what it has, one in parts by the sample
     grouped = sample if source.table is None else table
@@ -208,16 +207,14 @@ def find_verified(verified: dict[int, int], rows: np.ndarray | None) -> np.ndarr
 # The rows at hand
 
 
-def draw_from(
-    source: Source, options: Options, engine: Engine, folder: Path | None, batch_rows: int | None
-) -> AtHand:
+def draw_from(source: Source, options: Options, engine: Engine, folder: Path | None) -> AtHand:
     """Return the rows of a table in parts that are in the pool or in the sample, drawn or as drawn before."""
     check_type(source.schema.field(options.label).type, source.name, options.label)
     drawn = None if folder is None else load_drawn(folder)
-    counts, drawing, digest, rows = drawn or (*survey_source(source, options, engine, batch_rows), None)
+    counts, drawing, digest, rows = drawn or (*survey_source(source, options, engine), None)
     labels = interpret_counts(counts, source, options)
     if rows is None:
-        rows = fetch_rows(source, labels, drawing, engine, batch_rows)
+        rows = fetch_rows(source, labels, drawing, engine)
         if folder is not None:
             save_drawn(counts, drawing, digest, rows, folder)
     number = name_row_column(source)
@@ -231,12 +228,10 @@ def draw_from(
     return AtHand(table, rows[number].to_numpy(), given, labels.classes, drawing, labels)
 
 
-def survey_source(
-    source: Source, options: Options, engine: Engine, batch_rows: int | None = None
-) -> tuple[dict[Any, int], Drawing, str]:
+def survey_source(source: Source, options: Options, engine: Engine) -> tuple[dict[Any, int], Drawing, str]:
     """Count the labels and draw rows; return the counts, the drawing, and the digest of the files."""
     census, done = EMPTY, 0
-    for found in engine.map(count_unit, (source, options, batch_rows), source.units):
+    for found in engine.map(count_unit, (source, options), source.units):
         census, done = census.merge(found, options.pool_size), done + 1
         check_few(list(census.counts), source.name, options.label)
         announce("counting labels", done, len(source.units))
@@ -256,11 +251,11 @@ def interpret_counts(counts: dict[Any, int], source: Source, options: Options) -
     )  # fmt: skip
 
 
-def count_unit(shared: tuple, unit: Unit) -> "Census":
-    """Return the census of a unit's labels; `shared` is (source, options, batch_rows)."""
-    source, options, batch_rows = shared
+def count_unit(shared: tuple[Source, Options], unit: Unit) -> "Census":
+    """Return the census of a unit's labels."""
+    source, options = shared
     census = EMPTY
-    for first, batch in source.read(unit, [options.label], batch_rows):
+    for first, batch in source.read(unit, [options.label]):
         values, codes = encode_labels(batch[options.label])
         check_few(values, source.name, options.label)
         rows = np.arange(first, first + len(codes))
@@ -274,27 +269,25 @@ def digest_path(_: None, path: Place) -> tuple[Place, str]:
     return path, digest_file(path)
 
 
-def fetch_rows(
-    source: Source, labels: Labels, drawing: Drawing, engine: Engine, batch_rows: int | None
-) -> Any:
+def fetch_rows(source: Source, labels: Labels, drawing: Drawing, engine: Engine) -> Any:
     """Return the rows of pool and sample, with their numbers and in their order."""
     import pyarrow as pa
 
     parts = []
-    for found in engine.map(fetch_unit, (source, labels, drawing, batch_rows), source.units):
+    for found in engine.map(fetch_unit, (source, labels, drawing), source.units):
         parts.append(found)
         announce("drawing a sample", len(parts), len(source.units))
     joined = pa.concat_tables(parts).combine_chunks()
     return joined.take(np.argsort(joined[name_row_column(source)].to_numpy()))
 
 
-def fetch_unit(shared: tuple, unit: Unit) -> Any:
-    """Return the rows of a unit to learn from; `shared` is (source, labels, drawing, batch_rows)."""
+def fetch_unit(shared: tuple[Source, Labels, Drawing], unit: Unit) -> Any:
+    """Return the rows of a unit to learn from."""
     import pyarrow as pa
 
-    source, labels, drawing, batch_rows = shared
+    source, labels, drawing = shared
     found, name = [], name_row_column(source)
-    for first, batch in source.read(unit, batch_rows=batch_rows):
+    for first, batch in source.read(unit):
         rows = np.arange(first, first + len(batch))
         chosen = np.flatnonzero(drawing.in_sample(rows) | drawing.in_pool(rows, labels.read(batch)))
         found.append(batch.take(chosen).append_column(name, pa.array(rows[chosen])))

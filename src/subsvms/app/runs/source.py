@@ -74,7 +74,7 @@ class Source:
         """As in `LabelledTable`."""
         return self.separator == ";"
 
-    def read(self, unit: Unit, columns: Columns = None, batch_rows: int | None = None) -> Read:
+    def read(self, unit: Unit, columns: Columns = None) -> Read:
         """Read the columns of a unit, one batch after the other."""
         assert self.table is not None
         whole = self.table.columns
@@ -87,14 +87,13 @@ class Files(Source):
 
     partitions: dict[str, Any]  # for each path, the values that its folders' names give
 
-    def read(self, unit: Unit, columns: Columns = None, batch_rows: int | None = None) -> Read:
+    def read(self, unit: Unit, columns: Columns = None) -> Read:
         """As in `Source`."""
         import pyarrow as pa
 
         at = unit.first
         try:
-            some = min(max(MAX_BATCH_CELLS // max(len(self.schema), 1), MIN_BATCH_ROWS), MAX_BATCH_ROWS)
-            for batch in self._scan(unit, columns, batch_rows or some):
+            for batch in self._scan(unit, columns):
                 if batch.num_rows:
                     yield at, pa.Table.from_batches([batch])
                     at += batch.num_rows
@@ -110,7 +109,7 @@ class Files(Source):
                 "they are read."
             )
 
-    def _scan(self, unit, columns, batch_rows):
+    def _scan(self, unit, columns):
         """Yield the record batches of a unit."""
         from pyarrow import dataset
 
@@ -119,8 +118,9 @@ class Files(Source):
         fragment = dataset.ParquetFileFormat(default_fragment_scan_options=checked).make_fragment(
             path, system, self.partitions.get(unit.path), list(unit.row_groups)
         )
+        n_rows = min(max(MAX_BATCH_CELLS // max(len(self.schema), 1), MIN_BATCH_ROWS), MAX_BATCH_ROWS)
         yield from map(check_values, fragment.to_batches(
-            self.schema, columns=columns, batch_size=batch_rows, use_threads=False,
+            self.schema, columns=columns, batch_size=n_rows, use_threads=False,
             batch_readahead=1, fragment_readahead=1,
         ))  # fmt: skip
 
@@ -237,7 +237,7 @@ class Batches(Source):
         """Not known."""
         return None
 
-    def read(self, unit: Unit, columns: Columns = None, batch_rows: int | None = None) -> Read:
+    def read(self, unit: Unit, columns: Columns = None) -> Read:
         """As in `Source`."""
         import pyarrow as pa
 
