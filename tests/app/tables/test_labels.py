@@ -144,7 +144,7 @@ def test_merged_labels_have_the_most_frequent_spelling_and_are_written_so(tmp_pa
     read = read_table(path, "label", merge_labels=True)
     assert read.classes == ["no", "yes"] and np.bincount(read.codes).tolist() == [8, 5]
     assert read.notes == (
-        "Read in another spelling: 'NO' (1 row) as 'no', 'no ' (2 rows) as 'no', ' Yes' (1 row) as 'yes'.",
+        "Read in another spelling: 'NO' (1 row) as 'no', 'no ' (2 rows) as 'no' and ' Yes' (1 row) as 'yes'.",
     )
     assert read.as_written.tolist()[4:8] == ["no", "no ", "no ", "NO"]
     write_table(read, tmp_path / "out.csv", read.labels, {"given": read.as_written})

@@ -251,7 +251,7 @@ def corrupt(
     from subsvms.app.cli.corrupt import corrupt_file
 
     asked = AttackOptions(**{one.name: given.pop(one.name) for one in list_options(AttackOptions)})
-    print_text(str(corrupt_file(file, Options(label, **given), asked)))
+    print_text(corrupt_file(file, Options(label, **given), asked))
 
 
 @app.command(epilog="Example: subsvms demo --wrong 0.2 --seed 3")

@@ -6,7 +6,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -300,18 +300,11 @@ def _note_odd_cells(column, name, meaning, values):
     return [Note("odd_cells", words, name=show(name), n=len(odd), n_values=len(values), odd=show(odd[0]))]
 
 
-def describe_columns(
-    features: Features,
-    by: Sequence[str] = (),
-    id_column: str | None = None,
-    groups: str | None = None,
-    judging: Sequence[str] = (),
-) -> list[dict[str, Any]]:
-    """Return what became of the columns, those with the same use together."""
+def describe_columns(features: Features, asked: Mapping[Any, str] | None = None) -> list[dict[str, Any]]:
+    """Return what became of the columns, those with the same use together; `asked` says what some are for."""
     counts = Counter(features.sources)
     used: dict[tuple[str, str], list[list[Any]]] = {}
-    asked = {groups: "groups"} | dict.fromkeys(judging, "judge") | dict.fromkeys(by, "by") | {id_column: "id"}
-    left_out = {name: asked.get(name, why) for name, why in features.left_out.items()}
+    left_out = {name: (asked or {}).get(name, why) for name, why in features.left_out.items()}
     if isinstance(features.transformer, ColumnEncoder):
         for recipe in features.transformer.recipes:
             if counts[recipe.name]:

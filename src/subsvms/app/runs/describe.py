@@ -109,14 +109,7 @@ def list_groups(run: Run) -> list[dict[str, Any]]:
     found = []
     for column, counts in run.tally.groups.items():
         groups = group_noise(counts)
-        lines = [
-            {
-                "value": cut(group.value), "rows": group.n_rows, "flagged": group.n_flagged,
-                "share": group.share, "low": group.low, "high": group.high,
-                "expected_wrong": group.expected_wrong,
-            }
-            for group in groups[:GROUPS_SHOWN]
-        ]  # fmt: skip
+        lines = [group | {"value": cut(group["value"])} for group in groups[:GROUPS_SHOWN]]
         found.append({"column": column, "lines": lines, "more": max(0, len(groups) - GROUPS_SHOWN)})
     return found
 

@@ -159,7 +159,12 @@ def predict_file(
     table = read_table(where, None, **(reading or {}))
     ending = ".csv" if table.format == "svmlight" else None
     path = Path(output) if output is not None else place_beside(table, "predicted", ending)
-    _check_output(table, path, force=force)  # before the votes, which may take minutes
+    if find_output_format(path) == "svmlight":  # before the votes, which may take minutes
+        raise TableError(
+            f"{str(path)!r} asks for LIBSVM text, which has no place for predictions beside the labels: give "
+            "a name that ends in .csv."
+        )
+    check_target(path, table.paths, force=force)
     announce("making features")
     X, notes = _make_features(model, table, features)
     announce("voting on rows")
@@ -174,15 +179,6 @@ def predict_file(
     columns[number_name("vote_share", taken)] = np.round(share, DIGITS)
     write_table(copy, path, extra_columns=columns, force=force)
     return Predictions(model, table, path, labels, share, (*table.notes, *notes))
-
-
-def _check_output(table, path, *, force):
-    if find_output_format(path) == "svmlight":
-        raise TableError(
-            f"{str(path)!r} asks for LIBSVM text, which has no place for predictions beside the labels: give "
-            "a name that ends in .csv."
-        )
-    check_target(path, table.paths, force=force)
 
 
 def _number_rows(table):

@@ -205,14 +205,14 @@ def summarise(finding: Finding, written: Written) -> Summary:
 def describe_table(run: Run) -> About:
     """Return what a run was about."""
     options, features = run.options, run.features
+    asked: dict[Any, str] = {options.groups: "groups"} | dict.fromkeys(options.pred_probs, "judge")
+    asked |= dict.fromkeys(options.by, "by") | {options.id_column: "id"}
     return About(
         title=cut(name_table(run)), label=options.label, version=get_version("subsvms"),
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), features=int(features.X.shape[1]),
         columns_used=0 if features.stand_in else len(set(features.sources)), rule=options.rule,
         action=options.action, judge=run.correction.judge,
-        columns=describe_columns(
-            features, options.by, options.id_column, options.groups, options.pred_probs
-        ),
+        columns=describe_columns(features, asked),
         sample=None if options.pool_size is None else len(run.correction),
     )  # fmt: skip
 

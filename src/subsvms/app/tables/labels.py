@@ -18,7 +18,7 @@ import numpy as np
 
 from subsvms._labels import Classes
 from subsvms.app.quoting import show
-from subsvms.exceptions import Note, Sentence, Setting, TableError
+from subsvms.exceptions import Note, Sentence, Setting, TableError, name_few
 
 # What people and programs write where a value is missing, including pandas, R and spreadsheets.
 MISSING_MARKS = frozenset(
@@ -229,10 +229,8 @@ def _note_typos(counts):
     typos = find_typos(counts) if len(counts) <= MAX_CLASSES else {}
     if not typos:
         return ()
-    listed = [f"{_count_rows(rare, counts)} for {show(usual)}" for rare, usual in typos.items()]
-    more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
-    words = f"Perhaps misspelt: {', '.join(listed[:NAMED])}{more}? If so, correct the label column."
-    return (Note.plain("typos", words),)
+    listed = name_few([f"{_count_rows(rare, counts)} for {show(usual)}" for rare, usual in typos.items()])
+    return (Note.plain("typos", f"Perhaps misspelt: {listed}? If so, correct the label column."),)
 
 
 def _count_rows(label, counts):
@@ -242,9 +240,8 @@ def _count_rows(label, counts):
 def _note_merged(spelled, counts):
     if not spelled:
         return ()
-    listed = [f"{_count_rows(other, counts)} as {show(one)}" for other, one in spelled.items()]
-    more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
-    return (Note.plain("merged", f"Read in another spelling: {', '.join(listed[:NAMED])}{more}."),)
+    listed = name_few([f"{_count_rows(other, counts)} as {show(one)}" for other, one in spelled.items()])
+    return (Note.plain("merged", f"Read in another spelling: {listed}."),)
 
 
 def _check_spellings(counts, name, label):
