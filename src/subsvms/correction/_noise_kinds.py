@@ -54,10 +54,8 @@ class Kind(NamedTuple):
     def begin(self, counts: np.ndarray) -> "ClassNoise":
         """Return what is thought of the noise at first, from counts of (class that wins, given)."""
         n_classes = len(self.group)
-        rates, log_ways = (
-            np.log(np.tile([0.1, 0.9], (n_classes, 1))),
-            np.full((n_classes, n_classes), np.log(0.2)),
-        )
+        rates = np.log(np.tile([0.1, 0.9], (n_classes, 1)))
+        log_ways = np.full((n_classes, n_classes), np.log(0.2))
         evenly = np.full((n_classes, n_classes), -np.log(n_classes - 1))
         first = ClassNoise(self, log_ways, log_ways, 0.0, np.eye(n_classes), log_ways, evenly, rates)
         return self.weigh(counts, first)
@@ -166,9 +164,8 @@ class Blur(NamedTuple):
     """A kind of noise in which some labels come from a blurred look."""
 
     slope: float  # b
-    share: (
-        np.ndarray
-    )  # (n_classes,): of the given labels; a class with none is neither taken for another nor missed
+    # (n_classes,): of the given labels; a class with none is neither taken for another nor missed
+    share: np.ndarray
     log_prior: float = 0.0
     sources: tuple[int, ...] = ()  # no class loses labels to another one more than to the rest
 

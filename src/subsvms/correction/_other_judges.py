@@ -234,10 +234,8 @@ def ask_trees(
     trees = ExtraTreesClassifier(N_TREES, min_samples_leaf=LEAF, bootstrap=True, random_state=look.seed)
     groups = None if look.groups is None else look.groups[rows]
     if groups is not None and len(first := np.unique(groups, return_index=True)[1]) >= len(rows) / 2:
-        rows, groups = (
-            rows[np.sort(first)],
-            None,
-        )  # of copies one will do, and out of bag is five times as fast
+        # of copies one will do, and out of bag is five times as fast
+        rows, groups = rows[np.sort(first)], None
     p = predict_rows(trees, X[rows], given[rows], noise.classes, look.seed, groups)
     values = np.full((len(given), 2), np.nan)
     values[rows] = make_votes(p).mean_value

@@ -24,8 +24,9 @@ from subsvms.app.options import CheckOptions, Options, Work, write_command
 from subsvms.app.quoting import name_some
 from subsvms.app.runs.baseline import Baseline, Compared, hash_rows, list_columns
 from subsvms.app.runs.job import read_input
+from subsvms.app.runs.record import get_version
 from subsvms.app.runs.run import Run, run_in_memory
-from subsvms.app.runs.summary import Estimated, describe_noise, format_noise, get_version, name_table
+from subsvms.app.runs.summary import Estimated, describe_noise, format_noise, name_table
 from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.app.tables.text import TableText

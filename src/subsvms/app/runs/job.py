@@ -30,10 +30,10 @@ from subsvms.app.runs.model import Model, saving_model
 from subsvms.app.runs.other_judges import Judge
 from subsvms.app.runs.outputs import as_storable, describe_output, write_files
 from subsvms.app.runs.parts import find_part_format, prepare_source
-from subsvms.app.runs.record import Input, check_unchanged, read_record
+from subsvms.app.runs.record import RECORDED, Input, check_unchanged, get_version, read_record
 from subsvms.app.runs.run import Clock, Finding, Run, examine_parts, examine_table, run_in_memory
 from subsvms.app.runs.source import Source
-from subsvms.app.runs.summary import RECORDED, Summary, get_version, summarise
+from subsvms.app.runs.summary import Summary, summarise
 from subsvms.app.tables import files
 from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
 from subsvms.app.tables.arrow import find_class_names, render_arrow

@@ -240,9 +240,8 @@ def as_storable(table: Any) -> Any:
 def render_page(summary: Summary, run: Run) -> str:
     """Return the page for people."""
     charts = draw_charts(run.correction, moves=run.tally.moves, features=run.features.X)
-    steps = [
-        step for step in summary.told.next if getattr(step, "kind", "") != "look"
-    ]  # they are on this page
+    # the rows to look at are on this page
+    steps = [step for step in summary.told.next if getattr(step, "kind", "") != "look"]
     return render_report(summary.advising(steps).flatten(), charts)
 
 

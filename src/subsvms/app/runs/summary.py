@@ -5,7 +5,6 @@ The report, the terminal and `--json` are three ways to print the same summary.
 
 import time
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from subsvms.app.names import ANSWERED
 from subsvms.app.options import write_command
 from subsvms.app.runs import describe
 from subsvms.app.runs.noticed import notice
+from subsvms.app.runs.record import RECORDED, get_version
 from subsvms.app.runs.run import Finding, Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.table import FRAME
@@ -34,7 +34,6 @@ from subsvms.exceptions import (
 UNSEEN = 0.001  # an error rate below this is shown as none
 FEW_CHANGED = "The rule changes few of them."
 MANY_WRONG = 10  # labels that are expected to be wrong, and few of them flagged: then an audit helps most
-RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 
 
 @dataclass(frozen=True)
@@ -255,14 +254,6 @@ def name_table(run: Run) -> str:
     if run.options.answered:  # a table that was made for the run is called as the one it was made from
         return paths[0].name.replace(ANSWERED, "")
     return paths[0].name if len(paths) == 1 else f"{paths[0].name} and {len(paths) - 1} more"
-
-
-def get_version(package: str) -> str:
-    """Return the version of a package that is installed."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def format_noise(noise: Estimated, label: str, n_labels: int, judge: str | None) -> list[str]:
