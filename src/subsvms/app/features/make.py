@@ -110,20 +110,21 @@ def make_features(
         X = load_array(features, n_rows) if is_file else check_array(features, repr(name), n_rows)
         made = Features(*ArrayScaler.fit(X, name))
         return _add_notes(made, note_leaks("possible_leak", _find_leaking_features(made, table), "feature"))
+    asked = {*only, *keep}
     if table.matrix is not None:
-        asked = [*exclude, *only, *keep]
-        chosen = _choose(_name_columns(table.matrix, asked), table, exclude, only, keep)
-        return _scale_columns(table, chosen, {*only, *keep})
+        chosen = _choose(_name_columns(table.matrix, {*asked, *exclude}), table, exclude, only, keep)
+        return _scale_columns(table, chosen, asked)
     chosen = _choose(table.columns.column_names, table, exclude, only, keep)
-    answers = _find_further_answers(table, chosen, {*only, *keep})
+    free = [name for name in chosen if name not in asked]
+    answers = [name for name in free if is_answer(table.columns[name], name, table.codes, table.classes)]
     chosen = [name for name in chosen if name not in answers]
-    meanings, columns, dropped, notes = _read_columns(table, chosen, {*only, *keep})
+    meanings, columns, dropped, notes = _read_columns(table, chosen, asked)
     sentences = list(_format_dropped(dropped))
     if not columns:
         reasons = join_sentences(sentences, "; ") or "it has only the label and excluded columns"
         words = "{table} has no column to learn from: {reasons}; add columns or embeddings."
         raise TableError(Note("no_features", words, table=table.name, reasons=reasons))
-    columns, leaking, more = _leave_out_leaks(table, meanings, columns, {*only, *keep})
+    columns, leaking, more = _leave_out_leaks(table, meanings, columns, asked)
     X, names, sources, encoder = fit_encoder({name: meanings[name] for name in columns}, columns)
     left_out = dict.fromkeys(set(table.columns.column_names) - {*chosen, table.label}, "asked")
     left_out |= dict.fromkeys(answers, "answers")
@@ -133,13 +134,6 @@ def make_features(
     notes = (*(note_unused("{reason}", reason=reason) for reason in sentences), *notes, *more)
     notes = (*_note_answers(answers, table.label), *notes)
     return Features(X, names, sources, notes, encoder, left_out, meanings)
-
-
-def _find_further_answers(table, chosen, asked):
-    """Return columns that look like further answers about the rows, and were not asked for."""
-    columns, codes, classes = table.columns, table.codes, table.classes
-    free = [name for name in chosen if name not in asked]
-    return [name for name in free if is_answer(columns[name], name, codes, classes)]
 
 
 def _note_answers(names, label):

@@ -230,7 +230,12 @@ def as_arrow(frame: Any) -> Any:
     exports = hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")
     if isinstance(frame, pd.DataFrame):
         arrays = [_read_series(frame.iloc[:, place]) for place in range(frame.shape[1])]
-        columns = pa.Table.from_arrays(arrays, names=[_check_name(str(name)) for name in frame.columns])
+        names = [str(name) for name in frame.columns]
+        for name in names:
+            if not is_text(name):
+                words = "has a name that is not Unicode: rename it."
+                raise TableError(f"The column {show(name)} of {FRAME!r} {words}")
+        columns = pa.Table.from_arrays(arrays, names=names)
     elif exports or hasattr(frame, "to_arrow"):  # which polars before 1.3 has
         advice = "convert or drop columns that hold anything but numbers, text, dates and booleans."
         errors = (pa.ArrowException, TypeError, ValueError)
@@ -246,12 +251,6 @@ def as_arrow(frame: Any) -> Any:
     wrong = (pa.ArrowException, ValueError)
     with explaining("frame could not be read", "convert or drop that column.", wrong):
         return check_values(columns)
-
-
-def _check_name(name):
-    if not is_text(name):
-        raise TableError(f"The column {show(name)} of {FRAME!r} has a name that is not Unicode: rename it.")
-    return name
 
 
 def _read_series(series):
