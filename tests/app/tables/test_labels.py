@@ -40,7 +40,8 @@ def test_labels_get_the_numbers_that_the_corrector_gives_them_in_memory_and_in_p
     learned = learn_labels(dict.fromkeys(encode_labels(column)[0], 2), "'t'", "y", is_text=False)
     pieces = [learned.read(pa.table({"y": chunk})) for chunk in column.chunks]
     assert np.array_equal(np.concatenate(pieces), codes)
-    assert learned.classes.tolist() == classes.labels and learned.name(codes).tolist() == labels.tolist()
+    assert learned.classes.labels == classes.labels
+    assert learned.classes.name(codes).tolist() == labels.tolist()
     assert_refused("The label 7 was not in the table", learned.read, pa.table({"y": [7]}))
 
 

@@ -107,7 +107,7 @@ class BatchCorrector:
 
     def vote(self, batch: Any, rows: np.ndarray | None, *, n_jobs: int = 1) -> Votes:
         """Return the votes on a batch, of SVMs that were not trained on the row, or probabilities in it."""
-        p = DEFAULT.read(self.hold(batch), self.labels.classes, self.options, rows)
+        p = DEFAULT.read(self.hold(batch), self.labels.classes.names, self.options, rows)
         if p is not None:
             return make_votes(p)
         effort = Effort(n_jobs, self.learned.model.device)
@@ -140,7 +140,7 @@ class BatchCorrector:
         """The Arrow type of labels in files of a run."""
         import pyarrow as pa
 
-        return pa.array(self.labels.classes).type
+        return pa.array(self.labels.classes.names).type
 
     def hold(self, batch: Any) -> LabelledTable:
         """Return a batch as a part of the table, with labels that are not read."""

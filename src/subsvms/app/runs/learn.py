@@ -6,6 +6,7 @@ stopped need not draw them again. What was learned judges every row of the table
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -221,11 +222,11 @@ def draw_from(source: Source, options: Options, engine: Engine, folder: Path | N
     columns = rows.drop_columns([number])
     given = labels.read(columns)
     table = LabelledTable(
-        columns=columns, label=labels.column, labels=labels.name(given), matrix=None, name=source.name,
-        paths=source.paths, format=source.format, digest=digest, notes=labels.notes,
+        columns=columns, label=labels.column, labels=labels.classes.name(given), matrix=None,
+        name=source.name, paths=source.paths, format=source.format, digest=digest, notes=labels.notes,
         decimal_comma=source.decimal_comma,
     )  # fmt: skip
-    return AtHand(table, rows[number].to_numpy(), given, labels.classes, drawing, labels)
+    return AtHand(table, rows[number].to_numpy(), given, labels.classes.names, drawing, labels)
 
 
 def survey_source(source: Source, options: Options, engine: Engine) -> tuple[dict[Any, int], Drawing, str]:
@@ -236,7 +237,7 @@ def survey_source(source: Source, options: Options, engine: Engine) -> tuple[dic
         check_few(list(census.counts), source.name, options.label)
         announce("counting labels", done, len(source.units))
     counts = dict(sorted(census.counts.items(), key=lambda item: str(item[0])))
-    numbers = interpret_counts(counts, source, options).numbers
+    numbers = interpret_counts(counts, source, options).classes.spellings
     digests = dict(engine.map(digest_path, None, source.paths))
     drawing = draw(census, numbers, seed=options.random_state, pool_size=options.pool_size)
     return counts, drawing, join_digests([digests[path] for path in source.paths])
@@ -364,7 +365,7 @@ def take_census(
     return Census(counts, smallest, keep_smallest(hashes, kept))
 
 
-def draw(census: Census, numbers: dict[Any, int], *, seed: int, pool_size: int | None) -> Drawing:
+def draw(census: Census, numbers: Mapping[Any, int], *, seed: int, pool_size: int | None) -> Drawing:
     """Return which rows to fetch."""
     own = [
         [value for value, number in numbers.items() if number == c] for c in range(max(numbers.values()) + 1)

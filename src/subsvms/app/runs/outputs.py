@@ -265,7 +265,7 @@ def write_record(
             return os.path.relpath(path.resolve(), place.resolve())
         return None if path is None else str(path)
 
-    kept = labels and {"classes": labels.classes.tolist(), "values": list(labels.numbers.items())}
+    kept = labels and {"classes": labels.classes.labels, "values": list(labels.classes.spellings.items())}
     record = {
         "subsvms": FORMAT, "version": summary.about.version,
         "input": {

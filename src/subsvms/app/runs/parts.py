@@ -297,9 +297,9 @@ def replace_labels(
     from pyarrow import compute
 
     place = batch.column_names.index(meaning.column)
-    field, column, names = batch.schema.field(place), batch.column(place), pa.array(meaning.classes)
+    field, column, names = batch.schema.field(place), batch.column(place), pa.array(meaning.classes.names)
     beside = names.take(pa.array(given, mask=given < 0))
-    if meaning.merged:
+    if meaning.classes.merged:
         new = new | (given >= 0)
         beside = compute.if_else(pa.array(given < 0), None, column.cast(names.type).combine_chunks())
     if new.any():
@@ -339,7 +339,7 @@ def write_final(
         base, options = as_place(str(record.input.base)), record.options
         source = prepare_source(paths, base, find_part_format(paths, options.format), options, folder)
         assert record.labels is not None  # without them the run could not be opened
-        meaning = Labels(options.label, Classes.of(record.labels.classes).names, dict(record.labels.values))
+        meaning = Labels(options.label, Classes.of(record.labels.classes, dict(record.labels.values)))
         n_changed = write_parts(source, meaning, labels, dropped, folder)
         remove_known(folder, SCRAP.fullmatch)
     return n_changed
@@ -367,7 +367,7 @@ def write_parts(
 ) -> int:
     """Write a file for each unit of a table, and return how many labels differ from the given ones."""
     rows = np.array(sorted(labels), dtype=np.int64)
-    codes = Classes(meaning.classes).number([labels[row] for row in rows.tolist()])
+    codes = meaning.classes.number([labels[row] for row in rows.tolist()])
     left_out, n_changed = np.array(sorted(dropped), dtype=np.int64), 0
     for unit in source.units:
         with ExitStack() as stack:
@@ -380,7 +380,7 @@ def write_parts(
                 gone = left_out[slice(*np.searchsorted(left_out, [first + 1, first + 1 + len(batch)]))]
                 kept = ~np.isin(np.arange(first + 1, first + 1 + len(batch)), gone)
                 n_changed += int(np.sum((new != given) & kept))
-                batch = replace_labels(batch, meaning, given, new != given, meaning.name(new))
+                batch = replace_labels(batch, meaning, given, new != given, meaning.classes.name(new))
                 if file is None:
                     file = stack.enter_context(open_parquet(folder / name_part(unit.number), batch))
                 file.write_table(batch if kept.all() else batch.filter(kept))

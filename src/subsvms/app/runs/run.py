@@ -242,7 +242,7 @@ def examine_parts(survey: Survey, whole: Part, effort: Effort) -> Finding:
         issues = Issues(correction, find_witnesses(X, given, rows, compared, suspicious=others))
     doubtful = issues.rows[sort_out(correction)[issues.rows] == UNSUSPICIOUS]
     n_labels = tally.n_flagged + tally.held_back + len(doubtful)
-    shown = replace(run, table=hold_rows(sample, columns, corrector.labels.name(given)))
+    shown = replace(run, table=hold_rows(sample, columns, corrector.labels.classes.name(given)))
     spared = (format_spared(n_rows, Halt[name]) for name, n_rows in tally.spared.items() if n_rows)
     return Finding(
         run, shown, numbers, issues, n_labels + tally.rows - tally.labelled, n_labels,

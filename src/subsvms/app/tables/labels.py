@@ -57,28 +57,18 @@ class Labels:
     """The class numbers of the labels of a table that is read in pieces."""
 
     column: str  # name of the label column
-    classes: np.ndarray  # (n_classes,): sorted
-    numbers: dict[Any, int]  # the class number of each value of the column, -1 if it means a missing label
+    classes: Classes  # sorted; with the class number of each value of the column
     notes: tuple[Note, ...] = ()  # what is odd about the labels, in sentences
 
     def read(self, batch: Any) -> np.ndarray:
         """Return the class number of each row of a batch (pyarrow.Table), -1 where there is no label."""
         values, codes = encode_labels(batch[self.column])
-        unknown = [value for value in values if value not in self.numbers]
+        unknown = [value for value in values if value not in self.classes.spellings]
         if unknown:
             raise TableError(
                 f"The label {unknown[0]!r} was not in the table that was fitted: fit one that has all labels."
             )
-        return np.array([self.numbers[value] for value in values] + [-1])[codes]
-
-    @property
-    def merged(self) -> bool:
-        """Whether several values of the column are one class, in another spelling."""
-        return Classes(self.classes, self.numbers).merged
-
-    def name(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the labels with these class numbers; None for -1."""
-        return Classes(self.classes).name(numbers)
+        return np.array([self.classes.spellings[value] for value in values] + [-1])[codes]
 
 
 def learn_labels(
@@ -89,7 +79,8 @@ def learn_labels(
     meant, notes = _interpret(counts, is_text, missing_label)
     meant, more = _settle(meant, counts.values(), name, label, **checks)
     classes, codes = Classes.learn(meant.values())
-    return Labels(label, classes.names, dict(zip(meant, codes.tolist(), strict=True)), (*notes, *more))
+    spellings = dict(zip(meant, codes.tolist(), strict=True))
+    return Labels(label, Classes(classes.names, spellings), (*notes, *more))
 
 
 def encode_labels(column: Any) -> tuple[list, np.ndarray]:
