@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 from subsvms.exceptions import TableError, find_closest
 
@@ -55,3 +56,13 @@ def explaining(what: str, advice: str, errors: tuple[type[Exception], ...] = (Ex
     except errors as error:
         reason = first_sentence(error) or type(error).__name__
         raise TableError(f"{what} ({reason}): {advice}") from None
+
+
+def explaining_each(items: Iterator[Any], explain: Callable[[], AbstractContextManager]) -> Iterator[Any]:
+    """Yield what an iterator yields, and explain the errors that it raises, but none of whoever takes it."""
+    while True:
+        with explain():
+            item = next(items, None)
+        if item is None:
+            return
+        yield item

@@ -198,11 +198,9 @@ def is_outnumbered(rule: Rule, values: np.ndarray, given: np.ndarray, best: np.n
 
 
 def find_lacking(noise: NoiseEstimate, values: np.ndarray, given: np.ndarray) -> np.ndarray | None:
-    """Return for which classes the rows that look most like them lack the label; None if classes are apart.
-
-    Noise by class takes labels from sure and unsure rows alike. Whoever chooses flips takes the surest: fewer
-    of these have the label than the noise says. With three and more classes, any may lack some.
-    """
+    """Return for which classes the rows that look most like them lack the label; None if they are apart."""
+    # Noise by class takes labels from sure and unsure rows alike. Whoever chooses flips takes the surest:
+    # fewer of these have the label than the noise says. With three and more classes, any may lack some.
     if 1.0 - noise.expect(values).max(axis=1).sum() / max(len(given), 1) <= MIXED:
         return None
     n_classes, lacking = len(noise.classes), np.ones(len(noise.classes), dtype=bool)

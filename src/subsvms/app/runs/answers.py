@@ -37,10 +37,7 @@ def has_answers(options: Options) -> bool:
 
 
 def merge_answers(table: LabelledTable, options: Options) -> tuple[Any, Options, tuple[Note, ...]]:
-    """Return columns with a line for each row and a label, options that read them again, and notes.
-
-    The table was read without a label.
-    """
+    """Return columns with a line for each row and a label, options that read them again, and notes."""
     check_options(table, options)
     columns, notes = table.columns, ()
     label = options.label or number_name(CONSENSUS, columns.column_names)

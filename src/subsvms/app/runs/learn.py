@@ -145,10 +145,8 @@ def check_options(source: Source, options: Options) -> None:
 def learn_features(
     at_hand: AtHand, sample: LabelledTable, options: Options, features: Any, p: np.ndarray | None = None
 ) -> tuple[Features, Table]:
-    """Return features that are made from the sample, and the matrix of all rows at hand.
-
-    Without features, probabilities p that judge the labels take their place.
-    """
+    """Return features that are made from the sample, and the matrix of all rows at hand."""
+    # Where a table has none, probabilities p that judge the labels take their place.
     exclude = options.exclude if features is not None else options.left_out
     if features is not None or at_hand.table.matrix is not None:
         sample = at_hand.table

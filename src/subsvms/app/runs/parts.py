@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from subsvms._effort import announce
 from subsvms._labels import Classes
 from subsvms.app.names import FINAL_PARTS, SCORE_PARTS, SCRAP, SEPARATOR, STAGED, TOKEN
 from subsvms.app.options import Options
-from subsvms.app.quoting import first_sentence, show
+from subsvms.app.quoting import explaining_each, first_sentence, show
 from subsvms.app.runs.folder import fill_folder, refuse, remove_known
 from subsvms.app.runs.parquet_files import DIGITS, open_scores
 from subsvms.app.runs.record import Record
@@ -58,7 +59,7 @@ def stage_files(
                 batches = _open_arrow(path)
             else:
                 separator, batches = _open_text(path, name, format, label, encoding, separator)
-        tables = _explain_each(name, batches)
+        tables = explaining_each(batches, partial(_explain_reading, name))
         schema = next(tables)
         check_names(schema.names, name, label)
         difference = find_difference(schema, known or schema)
@@ -98,17 +99,6 @@ def _explain_reading(name: str, *errors: type[Exception]) -> Iterator[None]:
         hint = Sentence(", or name its encoding{encoding:aside}" if is_encoding else "")
         words = "{name} cannot be read ({reason}): fix the file{hint}."
         raise TableError(words, name=name, reason=reason, hint=hint) from None
-
-
-def _explain_each(name: str, batches: Iterator) -> Iterator:
-    """Yield what an iterator over a file yields."""
-    while True:
-        with _explain_reading(name):
-            try:
-                batch = next(batches)
-            except StopIteration:
-                return
-        yield batch
 
 
 def _regroup(schema: Any, batches: Iterator) -> Iterator:

@@ -14,14 +14,14 @@ they do unless the query changes it.
 import os
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from subsvms._labels import Classes
-from subsvms.app.quoting import explaining, show
+from subsvms.app.quoting import explaining, explaining_each, show
 from subsvms.app.tables import files
 from subsvms.app.tables.addresses import Place, place_result
 from subsvms.app.tables.arrow import check_values, put_labels, read_several
@@ -286,13 +286,8 @@ def read_lazy(table: Any) -> Iterator[Any]:
     from narwhals import dependencies
 
     batches = _read_polars(table) if dependencies.is_polars_lazyframe(table) else _read_duckdb(table)
-    failed = f"The {type(table).__name__} cannot be read"
-    while True:
-        with explaining(failed, "run its query by itself to see why."):  # whatever the query meets
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield check_values(batch)
+    what, advice = f"The {type(table).__name__} cannot be read", "run its query by itself to see why."
+    yield from map(check_values, explaining_each(batches, partial(explaining, what, advice)))
 
 
 def _read_polars(frame):
