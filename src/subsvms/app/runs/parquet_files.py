@@ -5,6 +5,7 @@ table's order; an audit needs this order exactly, so the quality is not rounded 
 from here: what takes long to import is imported where it is used.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ DIGITS = 4  # of probabilities in a file; more would say nothing
 SHARES = ("label_quality", "confidence", "vote_share")  # from 0 to 1; null where there is none
 SIDES = ("supporting", "opposing")  # rows to compare with; files of single parts have none
 CARRIERS = ("flips", "carriers", "carried")  # of `Carriers`; large tables and old runs lack them
+ODDS = ("probability", "runner_up", "runner_up_probability")  # old runs lack them
 MARKS = ("contradicted", "decided", "changed")  # of scores
 RULED = ("flagged", "held_back")  # of scores; version 0.1.0 did not write them
 Read = TypeVar("Read")
@@ -39,8 +41,8 @@ def get_label_type(table: LabelledTable) -> Any:
     return plain_type(table.columns.schema.field(table.label).type)
 
 
-def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional: Any = ()) -> Read:
-    """Return what a Parquet file in the folder of a run holds."""
+def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], *optional: Any) -> Read:
+    """Return what a Parquet file in the folder of a run holds; optional fields are there in groups."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -49,8 +51,8 @@ def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional:
     with explaining_damage(path):
         with parquet.ParquetFile(path) as file:
             found = file.read()
-        more = {field.name for field in optional} <= set(found.column_names)
-        schema = pa.schema([*schema, *(optional if more else ())])
+        there = [group for group in optional if {field.name for field in group} <= set(found.column_names)]
+        schema = pa.schema(itertools.chain(schema, *there))
         found = check_values(found.select(schema.names))
         check_types(found, schema)
         return build(found)
@@ -87,7 +89,7 @@ def check_types(found: Any, schema: Any) -> None:
 
 
 def _check_shares(found):
-    for name in SHARES:
+    for name in {*SHARES, *ODDS[::2]} & set(found.column_names):
         values = found[name].drop_null().to_numpy()
         if not np.all((values >= 0) & (values <= 1)):
             raise ValueError(f"{name} must be between 0 and 1")
@@ -119,9 +121,17 @@ def make_carrier_schema() -> Any:
     return pa.schema([pa.field(name, kind, nullable=name == "flips") for name, kind in pairs])
 
 
+def list_odds(label_type: Any) -> list[Any]:
+    """Return the fields of `ODDS`."""
+    import pyarrow as pa
+
+    return [pa.field(name, label_type if name == "runner_up" else pa.float64()) for name in ODDS]
+
+
 def list_types(label_type: Any) -> dict[str, Any]:
     """Return the types of the columns of ours in issues.parquet."""
-    return {field.name: field.type for field in (*make_schema(label_type), *make_carrier_schema())}
+    fields = itertools.chain(make_schema(label_type), list_odds(label_type), make_carrier_schema())
+    return {field.name: field.type for field in fields}
 
 
 def name_values(names: Iterable[str], own: Iterable[str]) -> dict[str, str]:
@@ -136,8 +146,9 @@ def name_values(names: Iterable[str], own: Iterable[str]) -> dict[str, str]:
 
 def read_issues(folder: Path, label_type: Any, n_rows: int, classes: list) -> Any:
     """Return what a run wrote about the labels of a table, as a pyarrow.Table."""
-    schema, optional = make_schema(label_type), make_carrier_schema()
-    return read_stored(folder / ISSUES, schema, lambda found: check_issues(found, n_rows, classes), optional)
+    optional = list_odds(label_type), make_carrier_schema()
+    schema, path = make_schema(label_type), folder / ISSUES
+    return read_stored(path, schema, lambda found: check_issues(found, n_rows, classes), *optional)
 
 
 def check_issues(found: Any, n_rows: int, classes: list) -> Any:
@@ -150,8 +161,9 @@ def check_issues(found: Any, n_rows: int, classes: list) -> Any:
             raise ValueError("the table has no such row")
     if len(np.unique(found["row"].to_numpy())) < len(found):
         raise ValueError("a row is listed twice")
-    if not set(compute.unique(found["suggested_label"]).to_pylist()) <= set(classes):
-        raise ValueError("the table has no such class")
+    for name in {"suggested_label", "runner_up"} & set(found.column_names):
+        if not set(compute.unique(found[name].drop_null()).to_pylist()) <= set(classes):
+            raise ValueError("the table has no such class")
     _check_shares(found)
     if set(CARRIERS) <= set(found.column_names):
         _check_carriers(found)
