@@ -12,6 +12,7 @@ ANSWERED = ".answers"  # in the name of a table that was made for a run from ans
 PEOPLE, ASK_NEXT = "people.csv", "ask-next.csv"
 DECISIONS = "decisions.sqlite"
 DECISION_FILES = tuple(DECISIONS + more for more in ("", "-wal", "-shm", "-journal"))  # SQLite's, too
+PAGE_SECRET = "page-secret"  # from which the addresses of pages about the run are made
 AUDIT = "audit.json"
 AUDIT_FILES = (AUDIT, AUDIT + ".lock")
 

@@ -18,7 +18,7 @@ from subsvms.app.options import (
 from subsvms.exceptions import InputError, Sentence
 
 USUAL_TARGETS = (0.01, 0.02, 0.05, 0.1)  # for which it says what they would take
-CONFIRM_OPTIONS = "seed level questions import_from who status force port browser".split()
+CONFIRM_OPTIONS = "seed level questions import_from who status force port browser media_from new_address".split()
 Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]
 
 
@@ -119,7 +119,8 @@ def ask(folder: Path, asked: AuditOptions, part: str, first: str, **how: Any) ->
         else:
             said = first.format(title=desk.title, n_answers=desk.page_words["n_answers"])
             said += f", at most {desk.page_words['most_questions']:,}"
-            open_page(desk, said, "answer", "answers", asked.port, asked.browser)
+            how = {name: getattr(asked, name) for name in ("port", "browser", "media_from", "new_address")}
+            open_page(desk, said, "answer", "answers", **how)
             print_progress(desk)
 
 
@@ -140,7 +141,9 @@ def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
         raise typer.Exit()
 
 
-def open_page(desk: Any, first: str, verb: str, what: str, port: int, browser: bool) -> None:
+def open_page(
+    desk: Any, first: str, verb: str, what: str, port: int, browser: bool, media_from: Any, new_address: bool
+) -> None:
     """Serve a page until Ctrl-C, and say where it is."""
     from subsvms.app.desk.server import serve
 
@@ -152,7 +155,7 @@ def open_page(desk: Any, first: str, verb: str, what: str, port: int, browser: b
         if browser:
             typer.launch(address)
 
-    serve(desk, port=port, ready=ready)
+    serve(desk, port=port, ready=ready, hosts=media_from, renew=new_address)
 
 
 def print_status(folder: Path) -> None:

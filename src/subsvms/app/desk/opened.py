@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from subsvms._atomic import explaining, write_whole
 from subsvms._labels import Classes
 from subsvms.app import names
+from subsvms.app.desk.media import NotShown, SAMPLE, find_media, read_media
 from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
 from subsvms.app.options import write_command
 from subsvms.app.quoting import show
@@ -111,6 +113,19 @@ class Desk:
         columns = [list_values(column) for column in self.take(rows).columns]
         return [[as_text(column[i]) for column in columns] for i in range(len(rows))]
 
+    @cached_property
+    def media(self) -> dict[str, str]:
+        """The shown columns that name pictures or sounds: {name: "image" or "audio"}."""
+        return find_media(self.source.sample(SAMPLE, self.columns)[0]) if self.columns else {}
+
+    def read_media(self, row: int, column: str) -> tuple[bytes, str]:
+        """Return the bytes and the type of the picture or sound that a column names in a row."""
+        paths = [path for path in self.record.input.paths if not is_address(path)]
+        if column not in self.media or not 1 <= row <= self.source.n_rows or not paths:
+            raise NotShown("There is no such picture or sound.")
+        (value,) = list_values(self.take([row], [column])[column])
+        return read_media(Path(paths[0]).parent, as_text(value))
+
     def check_folder(self, path: Path) -> Path:
         """Return where to write a folder; never one that the run wrote, or that holds the table."""
         place, own = path.resolve(), self.folder.resolve()
@@ -123,7 +138,7 @@ class Desk:
 
     def check_output(self, path: Path, *, force: bool) -> Path:
         """Return where to write, with links followed; files that the run read or wrote are never replaced."""
-        own = (names.RECORD, names.ISSUES, names.LISTED, names.REPORT, *self.record.files)
+        own = (names.RECORD, names.PAGE_SECRET, names.ISSUES, names.LISTED, names.REPORT, *self.record.files)
         kept = (*own, *names.DECISION_FILES, *names.AUDIT_FILES)
         if path.resolve() in {(self.folder / name).resolve() for name in kept}:
             raise TableError(TAKEN, path=str(path), what="is a file of the run itself")
