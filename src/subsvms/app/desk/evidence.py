@@ -137,7 +137,6 @@ class Column(NamedTuple):
     separation: float  # from 0 to 1; see `separation`
     used: bool  # whether the run used it
     long: bool  # whether it holds long texts
-    scale: float | None  # standard deviation of its numbers; None if these are not compared
 
 
 class Columns:
@@ -227,8 +226,7 @@ class Columns:
             first, second = ([values[name][place] for place in side] if used else [] for side in sides)
             apart = alone[name][0] if name in alone else 0.0
             apart = self._separate(name, first, second, number) if first and second else apart
-            scale = self.numbers[name][1] if name in self.numbers else None
-            found.append(Column(name, apart, used, name in self.long, scale))
+            found.append(Column(name, apart, used, name in self.long))
         return sorted(found, key=lambda column: (not column.used, -column.separation))
 
     def _contrast(self, number: int) -> dict[str, tuple[float, list]]:
@@ -269,6 +267,17 @@ class Columns:
                 found[name] = {"shares": [side[own] / side.total() for side in told]}
         return found
 
+    def measure(self, rows: list[int]) -> list[dict[str, float]]:
+        """Return by how many standard deviations the numbers of rows after the first are above its own."""
+        found: list[dict[str, float]] = [{} for _ in rows[1:]]
+        taken = self.desk.take(rows)
+        for name, (_, scale) in self.numbers.items():
+            own, *others = self._read(name, taken[name]).tolist()
+            for one, other in zip(found, others, strict=True):
+                if scale > 0 and isfinite(own) and isfinite(other):
+                    one[name] = round((other - own) / scale, 2)
+        return found
+
     def _separate(self, name: str, first: list, second: list, number: int) -> float:
         if name in self.numbers:
             return separate_numbers(first, second, self.numbers[name][1])
@@ -287,9 +296,11 @@ class Columns:
         return {name: self.words_of(name).mark(values[name], *classes) for name in long}
 
 
-def shorten(text: str, most: int = EXCERPT) -> str:
-    """Return the beginning of a text in one line."""
-    line = " ".join(text[: 4 * most].split())
+def shorten(text: str, most: int = EXCERPT, around: str = "") -> str:
+    """Return the beginning of a text in one line, or the part around a text that is searched for."""
+    place = text.casefold().find(around.casefold())
+    start = place - most // 3 if place > 2 * most // 3 else 0
+    line = "…" * (start > 0) + " ".join(text[start : start + 4 * most].split())
     return line if len(line) <= most else line[:most] + "…"
 
 

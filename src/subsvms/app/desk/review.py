@@ -322,11 +322,13 @@ class ReviewDesk(Desk):
                 found[place] = who in (None, latest.who) and verdict in (None, latest.verdict)
         return found
 
-    def list_briefly(self, numbers: list[int], viewer: str | None = None) -> list[dict[str, Any]]:
-        """Return what a list shows of some issues."""
+    def list_briefly(
+        self, numbers: list[int], viewer: str | None = None, search: str = ""
+    ) -> list[dict[str, Any]]:
+        """Return what a list shows of some issues, with excerpts around what was searched for."""
         return [
             self.brief(number, viewer) | {"preview": preview}
-            for number, preview in zip(numbers, self._preview(numbers), strict=True)
+            for number, preview in zip(numbers, self._preview(numbers, search), strict=True)
         ]
 
     def brief(self, number: int, viewer: str | None = None) -> dict[str, Any]:
@@ -338,7 +340,7 @@ class ReviewDesk(Desk):
         latest = self.decisions.latest(row)
         decision = _as_plain(latest)
         if latest is not None and not self.sees(row, viewer):
-            decision = dict.fromkeys(decision or (), None) | {"act": latest.act}
+            decision = dict.fromkeys(decision or (), None) | {"act": latest.act, "hidden": True}
         return {
             "row": row, "id": self.names[number] if self.names else None,
             "given": self.classes[self.given[number]] if self.given[number] >= 0 else None,
@@ -348,14 +350,14 @@ class ReviewDesk(Desk):
             "flagged": bool(self.flagged[number]), "decision": decision,
         }  # fmt: skip
 
-    def _preview(self, numbers: list[int]) -> list[list[dict[str, str]]]:
+    def _preview(self, numbers: list[int], search: str) -> list[list[dict[str, str]]]:
         """Return an excerpt of each issue's long text, or of the two columns that matter most."""
         shown = [self._choose_previewed(number) for number in numbers]
         needed = sorted({name for names in shown for name in names})
         taken = self.take(self.rows[numbers], needed)
         cells = {name: list_values(taken[name]) for name in needed}
         return [
-            [{"column": name, "excerpt": shorten(as_text(cells[name][i]))} for name in names]
+            [{"column": name, "excerpt": shorten(as_text(cells[name][i]), around=search)} for name in names]
             for i, names in enumerate(shown)
         ]
 
@@ -376,9 +378,10 @@ class ReviewDesk(Desk):
             {"values": [one[column.name] for column in columns], "marks": self.about.mark(one, number)}
             for one in rows
         ]
+        labels, apart = self.source.labels_of(witnesses), self.about.measure([row, *witnesses])
         found = [
-            {"row": witness, "label": str(label), **other}
-            for witness, label, other in zip(witnesses, self.source.labels_of(witnesses), others, strict=True)
+            {"row": witness, "label": str(label), "apart": far, **other}
+            for witness, label, far, other in zip(witnesses, labels, apart, others, strict=True)
         ]
         (known,) = self.issues.slice(number, 1).to_pylist()
         flips, carriers = known.get("flips"), None  # which large tables and old runs lack

@@ -179,7 +179,7 @@ class ReviewPages:
         last = self.desk.decisions.last  # before the search: whoever has this list has seen these acts
         found = await asyncio.to_thread(self.desk.find, _parse_filter(asked), viewer)
         shown = found[offset : offset + min(limit, PAGE_ROWS)].tolist()
-        issues = await asyncio.to_thread(self.desk.list_briefly, shown, viewer)
+        issues = await asyncio.to_thread(self.desk.list_briefly, shown, viewer, asked.get("search", ""))
         return {"total": len(found), "offset": offset, "last": last, "issues": issues}
 
     def _check_row(self, row):

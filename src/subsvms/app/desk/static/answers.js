@@ -4,6 +4,7 @@
 import { isAsking } from "./dialogs.js";
 import { $, all, around, make, name } from "./elements.js";
 import { isPlain, nameKey, openHelp } from "./keys.js";
+import { openMedia } from "./media.js";
 import { count } from "./words.js";
 
 const KEYS = 9; // as many labels have a key
@@ -86,6 +87,7 @@ function listenToKeys(event) {
 function findAct(key) {
   if (key === "c" || (key === "0" && !areDigits())) return () => answer(null);
   if (key === "?") return openHelp;
+  if (key === "p") return openMedia;
   if (key === "/" && isList()) return () => $("search", HTMLInputElement).select();
   const place = areDigits() ? classes.indexOf(key) : Number(key) - 1;
   const label = /^\d$/.test(key) ? classes[place] : undefined;

@@ -4,11 +4,12 @@
 // the answer is on disk. The page knows nothing about a row that would give away what the run thinks of it.
 
 import { offer, reset } from "./answers.js";
-import { attempt, hideLost, hurry, isLost, poll, remark, say, watch } from "./connection.js";
+import { attempt, hideLost, hurry, isLost, poll, remark, say, showLost, watch, whenBack } from "./connection.js";
 import { askName, isAsking, listenToDialogs, ownName } from "./dialogs.js";
 import { $, make, makeValue, name } from "./elements.js";
 import { openHelp } from "./keys.js";
-import { get, post, Refused } from "./server.js";
+import { makeMedium } from "./media.js";
+import { get, isServerGone, post, Refused } from "./server.js";
 import { inShell, plural, quote, shorten } from "./words.js";
 
 const AGAIN = 2_000; // milliseconds until another attempt to start
@@ -18,7 +19,7 @@ const BEGUN = "subsvms.audit"; // set in a tab in which somebody began
 
 /** @typedef {{ row: number, id: number, columns: string[], values: string[] }} Question */
 /** @typedef {{ sentence: string, asked: number, of: number, share: number, is_proof: boolean, total: string, finished: boolean, claim: string | null, stands: boolean, answers: number }} Progress */
-/** @typedef {{ label: string, classes: string[], folder: string, part: "audit" | "confirm" | "until" | "estimate", is_blind: boolean }} Meta */
+/** @typedef {{ label: string, classes: string[], folder: string, part: "audit" | "confirm" | "until" | "estimate", is_blind: boolean, media: Record<string, "image" | "audio">, hosts: string[] }} Meta */
 /** @typedef {{ question: Question | null, progress: Progress }} News */
 
 const ABOUT = {
@@ -28,7 +29,7 @@ const ABOUT = {
   until: (/** @type {string} */ label) => `A target for the wrong labels in ${label}`,
 };
 const state = {
-  meta: /** @type {Meta} */ ({ label: "", classes: [], folder: "", part: "audit", is_blind: true }),
+  meta: /** @type {Meta} */ ({ label: "", classes: [], folder: "", part: "audit", is_blind: true, media: {}, hosts: [] }),
   question: /** @type {Question | null} */ (null),
   started: false,
   begun: false,
@@ -101,8 +102,9 @@ function drawQuestion(question) {
  * @param {string} value
  */
 function makePair(column, value) {
-  const isLong = value.length > LONG || value.includes("\n");
-  return make("div", { class: isLong ? "long" : null }, make("dt", {}, name(column)), make("dd", {}, makeValue(value)));
+  const isLong = value.length > LONG || value.includes("\n") || column in state.meta.media;
+  const shown = makeMedium(state.meta, state.question?.row ?? 0, column, value) ?? makeValue(value);
+  return make("div", { class: isLong ? "long" : null }, make("dt", {}, name(column)), make("dd", {}, shown));
 }
 
 /** @param {Progress} progress */
@@ -150,7 +152,9 @@ async function answer(label) {
 }
 
 /**
- * @param {Question} question
+ * Store an answer, once the server is there.
+ *
+ * @param {{ row: number, id: number }} question
  * @param {string | null} label
  */
 async function store({ row, id }, label) {
@@ -160,7 +164,10 @@ async function store({ row, id }, label) {
     draw(found);
   } catch (error) {
     if (error instanceof Refused && error.status === 409) draw(error.found); // the question that is open now
-    throw error;
+    if (!isServerGone(error)) throw error;
+    showLost(error);
+    await whenBack();
+    await store({ row, id }, label); // one that was stored is refused
   }
 }
 

@@ -53,9 +53,11 @@ function drawClasses(issue) {
   $("classes").prepend(...extra.map((label) => makeButton(label, null)));
   for (const button of all(".class", $("classes"))) {
     const [role, key] = roles.get(button.dataset.label ?? "") ?? ["", ""];
+    const isBest = role === "suggested" && issue.probability > 1 - (issue.expected ?? 1);
+    button.classList.toggle("first", isBest);
+    button.classList.toggle("strong", isBest && issue.probability > 0.5);
     if ((button.dataset.role ?? "") === role) continue; // most stay as they are
     button.dataset.role = role;
-    button.classList.toggle("first", role === "suggested");
     button.classList.toggle("as-given", role === "given");
     const words = role ? [`${role} `, make("kbd", {}, key)] : [];
     button.querySelector(".role")?.replaceChildren(...words);

@@ -56,9 +56,17 @@ export const name = (text) => {
   return make("bdi", { title: text.length > 60 ? text : null }, shorten(text));
 };
 
-/** @param {string} text */
-export const makeValue = (text) =>
-  text === "" ? make("span", { class: "value missing" }, "empty") : make("bdi", { class: "value" }, text);
+/**
+ * A value of the table, which can be followed if it is an address on the web, and nothing else.
+ *
+ * @param {string} text
+ */
+export function makeValue(text) {
+  if (text === "") return make("span", { class: "value missing" }, "empty");
+  const value = make("bdi", { class: "value" }, text);
+  const isLink = /^https?:\/\/\S+$/i.test(text) && URL.canParse(text);
+  return isLink ? make("a", { href: text, target: "_blank", rel: "noopener noreferrer" }, value) : value;
+}
 
 /**
  * @param {HTMLSelectElement} select

@@ -4,6 +4,7 @@ import { drawBar } from "./bar.js";
 import { say } from "./connection.js";
 import { ownName } from "./dialogs.js";
 import { $ } from "./elements.js";
+import { markHits } from "./hits.js";
 import { makeDetail } from "./issue_view.js";
 import { drawNothing, markChosen } from "./list.js";
 import { isWaiting } from "./queue.js";
@@ -41,6 +42,7 @@ function drawIssue(issue) {
   if (isOther) isScrolled = false;
   $("issue").classList.remove("loading");
   $("issue").replaceChildren(...(issue ? makeDetail(issue, getMeta().label) : []));
+  markHits();
   drawBar(issue, isOther);
   if (isOther) readFromTop();
   if (issue === null) showSide("list");
@@ -84,14 +86,17 @@ export function goBack() {
   else showSide("list");
 }
 
-/** Check whether someone decided the issue while it is shown. */
+/** Check whether someone decided the issue while it is shown; what is decided about it next is compared with that. */
 export async function renewIssue() {
   const { row, issue } = state;
   if (row === null || issue === null) return;
   forget(row);
   const found = await load(row);
+  found.seen = issue.seen ?? issue.decision?.act ?? 0; // whoever presses a key now had looked at that
   if (state.row !== row || JSON.stringify(found) === JSON.stringify(state.issue)) return;
   const decision = found.decision;
-  if (decision && decision.who !== ownName() && decision.act !== issue.decision?.act) say(`${decision.who} ${formatDecision(decision)} just now.`);
+  if (decision && decision.who !== ownName() && decision.act !== issue.decision?.act) {
+    say(decision.hidden ? "Somebody else decided this row just now; what you decide is compared with that." : `${decision.who} ${formatDecision(decision)} just now.`);
+  }
   drawIssue(found);
 }

@@ -1,9 +1,11 @@
 // The list of issues, and the filter above it.
 
+import { ownName } from "./dialogs.js";
 import { $, all, fillSelect } from "./elements.js";
+import { markHits } from "./hits.js";
 import { makeLine, makeMark, makeNothing } from "./list_view.js";
 import { get } from "./server.js";
-import { askedFilter, getMeta, isNarrow, isUnfiltered, keepAddress, lastPage, PAGE, state } from "./state.js";
+import { askedFilter, getMeta, isNarrow, isQueue, isUnfiltered, keepAddress, lastPage, PAGE, state } from "./state.js";
 import { count, plural, shorten, formatAgreement, formatCounts, formatFilter } from "./words.js";
 
 /** @typedef {import("./types.js").Brief} Brief */
@@ -18,10 +20,10 @@ export async function showList() {
   const own = ++turn;
   const range = { offset: String(state.page * PAGE), limit: String(PAGE) };
   $("lines").ariaBusy = "true";
-  const answer = await get("issues", { ...askedFilter(), ...range }).finally(() => own === turn && ($("lines").ariaBusy = "false"));
+  const answer = await get("issues", { ...askedFilter(), ...range, viewer: ownName() }).finally(() => own === turn && ($("lines").ariaBusy = "false"));
   if (own !== turn) return;
   for (const [row, act] of passed) if (act <= answer.last) passed.delete(row);
-  const isLeft = (/** @type {Brief} */ { row }) => state.filter.status !== "open" || !passed.has(row);
+  const isLeft = (/** @type {Brief} */ { row }) => !isQueue() || !passed.has(row);
   state.issues = answer.issues.filter(isLeft);
   state.total = answer.total - (answer.issues.length - state.issues.length);
   state.listed = answer.last;
@@ -39,6 +41,7 @@ function drawList() {
   notePlace();
   if (hadFocus) $("lines").querySelector("button")?.focus();
   markChosen();
+  markHits();
   drawTotal();
   keepAddress();
 }
@@ -99,7 +102,7 @@ export const notePassed = (/** @type {number} */ row, /** @type {number | null} 
 export function passOn(/** @type {number} */ row) {
   notePassed(row, Infinity);
   const place = state.issues.findIndex((issue) => issue.row === row);
-  if (place < 0 || state.filter.status !== "open") return;
+  if (place < 0 || !isQueue()) return;
   const line = $("lines").querySelector(`[data-row="${row}"]`)?.parentElement;
   const hadFocus = line?.contains(document.activeElement);
   line?.remove();

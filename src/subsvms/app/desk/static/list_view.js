@@ -1,7 +1,7 @@
 // Builds the lines of the list.
 
 import { make, name } from "./elements.js";
-import { count, inShell, mark, percent } from "./words.js";
+import { count, inShell, mark, percent, plural } from "./words.js";
 
 /** @typedef {import("./types.js").Brief} Brief */
 
@@ -31,15 +31,12 @@ export function makeLine(issue, isChosen) {
     "button",
     { type: "button", "data-row": issue.row, "aria-current": isChosen && "true", tabindex: isChosen ? "0" : "-1" },
     make("span", { class: "labels" }, ...move(issue)),
-    make("span", { class: "sure" }, percent(getShare(issue)), " ", bar(getShare(issue))),
+    make("span", { class: "sure" }, ...(issue.expected === null ? ["no label"] : [`${percent(issue.expected)} wrong`, " ", bar(issue.expected)])),
     makePreview(issue),
     makeMark(issue),
   );
   return make("li", {}, button);
 }
-
-/** How likely the given label is wrong; how likely the suggested one is right if none was given. */
-export const getShare = (/** @type {Brief} */ { expected, confidence }) => expected ?? confidence;
 
 /** The row, and the values by which one tells it from others: a text, or two columns. */
 function makePreview(/** @type {Brief} */ issue) {
@@ -52,6 +49,7 @@ function makePreview(/** @type {Brief} */ issue) {
 /** @param {Brief} issue */
 export function makeMark({ decision }) {
   if (!decision) return null;
+  if (decision.hidden) return make("span", { class: "mark" }, "• decided by somebody else");
   const [sign, word] = mark(decision);
   const note = decision.note ? make("span", { title: decision.note }, ", with a note") : null;
   return make("span", { class: `mark ${decision.verdict}` }, `${sign} ${word} by `, name(decision.who), note);
@@ -65,7 +63,7 @@ export function makeMark({ decision }) {
  * @param {string} status
  * @param {boolean} isNarrow
  */
-export function makeNothing(meta, { issues, decided, dropped, skipped }, status, isNarrow) {
+export function makeNothing(meta, { issues, decided, dropped, skipped, disputed }, status, isNarrow) {
   if (status === "disputed" && !isNarrow) {
     return [make("p", {}, "No rows are disputed."), makeOffer("open", "Show open rows")];
   }
@@ -74,6 +72,7 @@ export function makeNothing(meta, { issues, decided, dropped, skipped }, status,
   if (status === "open" && !isNarrow) {
     const command = say(make("code", {}, `subsvms apply ${inShell(meta.folder)}`), " writes the table with these decisions.");
     const out = dropped ? [`${count(dropped)} of them left out`] : [];
+    if (disputed) command.append(makeOffer("disputed", `Settle ${plural(disputed, "disputed row")}`));
     if (skipped === 0) return [say(`All ${count(issues)} rows are decided${out.length ? `, ${out[0]}` : ""}.`), command];
     const words = `No row is open: ${[`${count(decided)} decided`, ...out, `${count(skipped)} skipped`].join(", ")}.`;
     return [say(words), ...(decided ? [command] : []), makeOffer("skipped", "Show skipped rows")];

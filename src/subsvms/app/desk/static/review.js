@@ -12,7 +12,7 @@ import { follow, followAgain, goToPage, narrow, step } from "./navigation.js";
 import { countWaiting, listWaiting, whenLengthChanges } from "./queue.js";
 import { forget } from "./rows.js";
 import { get } from "./server.js";
-import { EVERYTHING, isSmall, isTight, state } from "./state.js";
+import { EVERYTHING, isSmall, isTight, noteSudden, state } from "./state.js";
 import { count, formatWaiting, plural, quote, shorten } from "./words.js";
 
 const AGAIN = 2_000; // milliseconds until another attempt to start
@@ -32,7 +32,10 @@ async function loadNews() {
   await showList();
   offerPeople(...(await get("meta")).people);
   if (news.rows.length >= MANY || (state.row !== null && news.rows.includes(state.row))) await renewIssue();
-  if (state.row === null && state.issues.length && !isSmall.matches) await choose(state.issues[0].row);
+  if (state.row === null && state.issues.length && !isSmall.matches) {
+    noteSudden();
+    await choose(state.issues[0].row);
+  }
 }
 
 async function returnToServer() {

@@ -28,6 +28,14 @@ export const state = {
   listed: 0, // number of the last action that the list shows
 };
 
+/** Whether rows leave the list as soon as they are decided. */
+export const isQueue = () => ["open", "second", "disputed"].includes(state.filter.status);
+
+const GLANCE = 600; // milliseconds in which nobody reads what appears without their doing: keys are meant for what was there
+let appeared = -Infinity;
+export const noteSudden = () => void (appeared = performance.now());
+export const isSudden = () => performance.now() - appeared < GLANCE;
+
 /** What stays the same; there is no list without it. */
 export function getMeta() {
   if (state.meta === null) throw new Error("The page has not started yet.");

@@ -1,6 +1,7 @@
 // Builds long texts at reading width, with the words that speak for and against the suggestion.
 
 import { make, name } from "./elements.js";
+import { markHits } from "./hits.js";
 import { count } from "./words.js";
 
 /** @typedef {import("./types.js").Issue} Issue */
@@ -8,7 +9,7 @@ import { count } from "./words.js";
 /** @typedef {import("./types.js").Witness} Witness */
 
 const EXCERPT = 90; // characters of a text that is folded
-const WEAK = 0.3; // marks below this strength are left out: most of them would be words like "for" and "is"
+const WEAK = 0.3; // marks below this strength are left out: they would be most of the text
 const STRONG = 0.6; // marks from this strength on are shaded
 const SIDES = { for: "for the suggestion", against: "against it" };
 
@@ -67,7 +68,8 @@ function makeSide(side, title, witnesses, issue, places) {
     const excerpt = make("bdi", { class: "excerpt" }, first.length > EXCERPT ? `${first.slice(0, EXCERPT)}…` : first);
     const summary = make("summary", {}, make("span", { class: "soft" }, `Row ${count(witness.row)} `, name(witness.label)), " ", excerpt);
     const details = make("details", { class: "witness" }, summary);
-    details.addEventListener("toggle", () => details.append(...unfold()), { once: true }); // most stay folded
+    const fill = () => (details.append(...unfold()), markHits());
+    details.addEventListener("toggle", fill, { once: true }); // most stay folded
     return details;
   });
   return make("div", { class: `witnesses ${side}` }, make("h3", {}, ...title), ...folded);

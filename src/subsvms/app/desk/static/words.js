@@ -9,6 +9,7 @@ const SURE = [[0.99, "almost certain"], [0.9, "very likely"], [0.75, "likely"], 
 const MARKS = {
   accept: ["✓", "accepted"], keep: ["=", "kept"], label: ["✎", "relabelled"], skip: ["↷", "skipped"], drop: ["✕", "left out"],
 };
+const [SOME, MUCH] = [0.5, 1.5]; // standard deviations of a column from which on numbers are marked once, and twice
 const LONGEST_NAME = 60; // characters of a class or value in a menu: its beginning, and its END, as others may begin alike
 const END = 20;
 
@@ -31,7 +32,7 @@ export function percent(/** @type {number} */ share) {
 }
 
 /** @param {number} share */
-export const sure = (share) => SURE.find(([least]) => share >= least)?.[1] ?? "less likely than not";
+export const sure = (share) => SURE.find(([least]) => share > least)?.[1] ?? "less likely than not";
 
 /** The sign and the word for a decision. */
 export const mark = (/** @type {Decision} */ { verdict }) => MARKS[verdict];
@@ -111,7 +112,7 @@ export function formatFilter(/** @type {Partial<import("./types.js").Filter>} */
   const parts = [];
   if (given) parts.push(`given ${quote(given)}`);
   if (suggested) parts.push(`suggested ${quote(suggested)}`);
-  if (low || high) parts.push(`likely wrong from ${low || 0} to ${high || 100}\u00a0%`);
+  if (low || high) parts.push(`wrong with a probability from ${low || 0} to ${high || 100}\u00a0%`);
   if (column && value) parts.push(`${shorten(column)} is ${quote(value)}`);
   if (search) parts.push(`with the text ${quote(search)}`);
   if (verdict) parts.push(MARKS[/** @type {import("./types.js").Verdict} */ (verdict)][1]);
@@ -121,16 +122,16 @@ export function formatFilter(/** @type {Partial<import("./types.js").Filter>} */
 }
 
 /**
- * How a witness's value differs: an arrow for a number, a sign for anything else.
+ * How a witness's value differs: arrows for numbers that are far apart, a sign for anything else.
  *
  * @param {string} value
  * @param {string} other
+ * @param {number | undefined} apart by how many standard deviations the other number is higher
  */
-export function compare(value, other) {
-  if (value === other) return "";
-  const [a, b] = [value, other].map((text) => (text.trim() === "" ? NaN : Number(text)));
-  if (Number.isNaN(a) || Number.isNaN(b)) return "≠";
-  return a === b ? "" : b > a ? "↑" : "↓";
+export function compare(value, other, apart) {
+  if (apart === undefined) return value === other ? "" : "≠";
+  const size = Math.abs(apart);
+  return size < SOME ? "" : apart > 0 ? (size < MUCH ? "↑" : "⇈") : size < MUCH ? "↓" : "⇊";
 }
 
 /** A path, quoted for a shell if needed. */
