@@ -96,6 +96,8 @@ def _read_inside(folder: Path, value: str, most: int) -> bytes:
             if found.st_size > most:
                 raise NotShown(f"The file has {found.st_size:,} bytes; at most {most:,} are shown.")
             return file.read(most)
+    except NotShown:
+        raise
     except (OSError, ValueError, RuntimeError):  # also a name with NUL, or links in a circle
         raise NotShown("There is no such file.") from None
 

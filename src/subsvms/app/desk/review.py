@@ -32,7 +32,7 @@ from subsvms.exceptions import CHARACTERS_SHOWN, TableError
 PAGE_ROWS = 200  # issues in one answer, at most
 VALUES_OFFERED = 100  # of a column, to filter by
 PREVIEWED = 2  # columns of a row in the list
-DETAILS = ("label_quality", "vote_share", "withstands", "is_label_issue", "reason")
+DETAILS = ("confidence", "label_quality", "vote_share", "withstands", "is_label_issue", "reason")
 SORTS = ("worst", "row", "confidence", "given", "suggested")
 STATUSES = ("open", "decided", "skipped", "disputed", "second", "all")
 CONFIDENCE = 0.95  # of each end of the expected precision
