@@ -45,7 +45,7 @@ def test_rows_are_left_out_and_notes_are_stored_shown_and_filtered(review, folde
     assert not book.latest(second).note
     book.close()
     bob.page.goto(f"{bob.address}#row={second}&status=all")
-    bob.see(".decision", "Ann accepted the suggestion")
+    bob.see(".decision", "Somebody else decided this row.")
     bob.press("g")
     ann.page.click("#more-filters summary")
     for name, value, rows in (
