@@ -18,7 +18,9 @@ from subsvms.app.options import (
 from subsvms.exceptions import InputError, Sentence
 
 USUAL_TARGETS = (0.01, 0.02, 0.05, 0.1)  # for which it says what they would take
-CONFIRM_OPTIONS = "seed level questions import_from who status force port browser media_from new_address".split()
+CONFIRM_OPTIONS = (
+    "seed level questions import_from who status force port browser media_from new_address".split()
+)
 Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]
 
 

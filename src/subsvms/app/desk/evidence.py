@@ -21,8 +21,9 @@ occurs in rows that carry the one label than in rows that carry the other,
 
 with n_a of the N_a texts of class a that contain it (each word once a text). Its variance is the sum of
 1 / (n + 1/2) + 1 / (N - n + 1/2) over both classes; words that differ by less than twice its root are left
-alone, and so are words like "the" in some languages (`stop_words.txt`), whatever they differ by (after Monroe, Colaresi and Quinn, "Fightin' words", 2008). The labels are those given, wrong ones
-included, which weakens the words but does not turn them round.
+alone, and so are words like "the" in some languages (`stop_words.txt`), whatever they differ by (after
+Monroe, Colaresi and Quinn, "Fightin' words", 2008). The labels are those given, wrong ones included, which
+weakens the words but does not turn them round.
 
 Tables are counted once, from at most `SAMPLE` evenly spaced texts, each up to `CHARACTERS` characters.
 All of it follows from the table and the record of the run, and is found when it is first asked for.
@@ -230,9 +231,9 @@ class Columns:
         return sorted(found, key=lambda column: (not column.used, -column.separation))
 
     def _contrast(self, number: int) -> dict[str, tuple[float, list]]:
-        """Return how well each column tells the classes of an issue apart in the sample, and its values there.
+        """Return how well each column tells the classes of an issue apart in the sample, and what it holds.
 
-        Of numbers these are `RANGE` in either class, of all else how often each value occurs.
+        That is `RANGE` of numbers in either class, and of all else how often each value occurs.
         """
         classes, codes = self._find_classes(number), self._sample[1]
         if classes not in self._contrasts:

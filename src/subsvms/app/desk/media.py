@@ -2,9 +2,9 @@
 
 A page never names a file: it names a row and a column, and the table says which file that is. What a table
 says is not trusted. A file is shown if it lies in the folder of the table, also after links are followed; if
-its name, its first bytes and so its type are those of a kind below (SVG, which can hold scripts, is none); and
-if neither its bytes nor its pixels are more than a browser bears. Nothing is fetched from the web here: the
-browser does, from the hosts that the command line allows.
+its name, its first bytes and so its type are those of a kind below (SVG, which can hold scripts, is none);
+and if neither its bytes nor its pixels are more than a browser bears. Nothing is fetched from the web here:
+the browser does, from the hosts that the command line allows.
 """
 
 import os

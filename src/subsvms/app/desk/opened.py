@@ -11,7 +11,7 @@ import numpy as np
 from subsvms._atomic import explaining, write_whole
 from subsvms._labels import Classes
 from subsvms.app import names
-from subsvms.app.desk.media import NotShown, SAMPLE, find_media, read_media
+from subsvms.app.desk.media import SAMPLE, NotShown, find_media, read_media
 from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
 from subsvms.app.options import write_command
 from subsvms.app.quoting import show
@@ -138,7 +138,7 @@ class Desk:
 
     def check_output(self, path: Path, *, force: bool) -> Path:
         """Return where to write, with links followed; files that the run read or wrote are never replaced."""
-        own = (names.RECORD, names.PAGE_SECRET, names.ISSUES, names.LISTED, names.REPORT, *self.record.files)
+        own = (names.RECORD, names.ISSUES, names.LISTED, names.REPORT, *self.record.files)
         kept = (*own, *names.DECISION_FILES, *names.AUDIT_FILES)
         if path.resolve() in {(self.folder / name).resolve() for name in kept}:
             raise TableError(TAKEN, path=str(path), what="is a file of the run itself")

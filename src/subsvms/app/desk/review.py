@@ -196,7 +196,7 @@ class ReviewDesk(Desk):
         self.flagged = np.array(found["is_label_issue"].to_pylist(), dtype=bool)
         quality = found["label_quality"].to_numpy(zero_copy_only=False)
         self.expected = 1.0 - np.round(quality, DIGITS)  # that the label is wrong; NaN if none was given
-        self.next = [None] * len(found)  # the runner-up, and its probability
+        self.next: list[list[Any] | None] = [None] * len(found)  # the runner-up, and its probability
         if "probability" in found.column_names:
             self.probability = found["probability"].to_numpy()
             pairs = zip(*(found[name].to_pylist() for name in ODDS[1:]), strict=True)

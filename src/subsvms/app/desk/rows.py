@@ -170,7 +170,8 @@ class PartRows(Rows):
 
         schema = parquet_files.make_schema(self.label_type)
         schema = pa.schema([field for field in schema if field.name not in SIDES])
-        found, odds = [], parquet_files.list_odds(self.label_type)
+        found: list[Any] = []
+        odds = parquet_files.list_odds(self.label_type)
         for path in paths:
             with reading(path) as file:
                 if not found and odds[0].name in file.schema_arrow.names:

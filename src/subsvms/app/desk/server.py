@@ -80,7 +80,7 @@ def serve(
 
     listener = open_socket(port)
     port = listener.getsockname()[1]
-    # A tab of before goes on if it is of the same page about the same run: rows mean something else in others.
+    # A tab of before goes on if it is of the same page about the same run: rows mean other ones elsewhere.
     parts = desk.page, getattr(desk, "part", ""), digest_file(desk.folder / RECORD)
     token = make_token(desk.folder / PAGE_SECRET, *parts, renew=renew)
     app = make_app(desk, token, {f"{HOST}:{port}", f"localhost:{port}"}, web)

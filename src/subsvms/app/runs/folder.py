@@ -112,7 +112,7 @@ def _refuse_changed(folder, record):
 def _names_of(record, folder):
     """Return which files a finished run wrote; scrap only if it was killed before that was removed."""
     tidy = not (folder / PLAN).is_file()
-    always = {RECORD, names.REPORT, names.PAGE_SECRET, *names.DECISION_FILES, *names.AUDIT_FILES, *record.files}
+    always = {RECORD, names.REPORT, *names.DECISION_FILES, *names.AUDIT_FILES, *record.files}
     return lambda name: name in always or (not tidy and SCRAP.fullmatch(name))
 
 

@@ -44,9 +44,11 @@ def test_rows_are_left_out_and_notes_are_stored_shown_and_filtered(review, folde
     assert book.latest(first).note == "a <b>copy</b> of row 3; x means no verdict"
     assert not book.latest(second).note
     book.close()
+    bob.page.reload()  # what changes under the eyes of somebody is asked about
     bob.page.goto(f"{bob.address}#row={second}&status=all")
     bob.see(".decision", "Somebody else decided this row.")
-    bob.press("g")
+    bob.page.keyboard.press("g")
+    bob.see("#said", f"Row {second}: you kept the label")
     ann.page.click("#more-filters summary")
     for name, value, rows in (
         ("verdict", "drop", [first]), ("verdict", "skip", [third]), ("who", "Bob", [second]),
@@ -142,7 +144,7 @@ def test_long_names_never_hide_the_suggestion_or_a_value(browser, long_names, wi
         ann.page.click("#lines button")
         ann.page.wait_for_selector("#detail-title")
         assert ann.page.evaluate(visible, "#detail-title .suggested") > 100
-        assert is_inside(ann.page, ".class.first")
+        assert is_inside(ann.page, ".class[data-role=suggested]")
         over = ann.page.evaluate(
             "[...document.querySelectorAll('.compare tbody tr:has(th > bdi)')].filter(line => {"
             "const name = line.querySelector('th > bdi').getBoundingClientRect();"

@@ -31,7 +31,7 @@ function choose(id) {
 /** Let the buttons and forms of dialogs close them. */
 export function listenToDialogs() {
   for (const button of all("[data-close]")) button.onclick = () => isSudden() || button.closest("dialog")?.close(button.dataset.close);
-  for (const dialog of all("dialog")) dialog.oncancel = (event) => isSudden() && event.preventDefault();
+  for (const dialog of all("dialog")) dialog.addEventListener("cancel", (event) => isSudden() && event.preventDefault());
   for (const form of all("dialog form")) {
     form.onsubmit = (event) => {
       event.preventDefault();
