@@ -76,7 +76,8 @@ OUTSIDE = [
 ]  # fmt: skip
 MISSING = [
     "%2e%2e/secret.png", "..%2fsecret.png", "%2e%2e%2fsecret.png", "a.png\0.png", "\0.png", "circle.png",
-    "x" * 5000 + ".png", "C:\\secret.png", "\\\\host\\share\\x.png", "file:///etc/x.png", "\ud800.png", "no.png", "a.png/b.png",
+    "x" * 5000 + ".png", "C:\\secret.png", "\\\\host\\share\\x.png", "file:///etc/x.png",
+    "\ud800.png", "no.png", "a.png/b.png",
 ]  # fmt: skip
 
 
@@ -89,7 +90,8 @@ def test_no_name_leaves_the_folder(place, name):
 
 @pytest.mark.parametrize("name, why", [
     ("script.svg", "Only png"), ("page.html", "Only png"), ("", "Only png"), ("a", "Only png"),
-    ("png", "no such file"), ("script.png", "does not begin as image/png"), ("script.wav", "does not begin as audio/wav"),
+    ("png", "no such file"), ("script.png", "does not begin as image/png"),
+    ("script.wav", "does not begin as audio/wav"),
     ("huge.png", "60,000 x 60,000 pixels"), ("none.png", "0 x 7"), ("short.png", "does not begin|pixels"),
     ("heavy.png", "at most 20,971,520"), ("pipe.png", "not a file"), ("folder.png", "not a|no such file"),
 ])  # fmt: skip
