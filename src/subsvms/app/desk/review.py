@@ -281,6 +281,11 @@ class ReviewDesk(Desk):
         own = (one.who == viewer and one.verdict != "skip" for one in self.decisions.stacks.get(row, []))
         return viewer is None or any(own) or bool(self.progress.flags["disputed"][self.place[row]])
 
+    def sees_latest(self, row: int, viewer: str | None) -> bool:
+        """Return whether a person may know what holds for a row."""
+        latest = self.decisions.latest(row)
+        return latest is None or latest.who == viewer or self.sees(row, viewer)
+
     def find(self, wanted: Filter, viewer: str | None = None) -> np.ndarray:
         """Return the places of the issues that match a filter, in its order, as far as a person may know."""
         shown = np.nan_to_num(self.expected)
@@ -301,7 +306,7 @@ class ReviewDesk(Desk):
         if wanted.who is not None or wanted.verdict is not None:
             keep &= self._find_decided(wanted.who, wanted.verdict)
         if wanted.note or wanted.who or wanted.verdict:  # which would tell what is hidden
-            keep[keep] = [self.sees(row, viewer) for row in self.rows[keep].tolist()]
+            keep[keep] = [self.sees_latest(row, viewer) for row in self.rows[keep].tolist()]
         if wanted.column is not None and wanted.value is not None:
             keep &= np.array([cell == wanted.value for cell in self.values_of(wanted.column)], dtype=bool)
         if wanted.search:
@@ -339,7 +344,7 @@ class ReviewDesk(Desk):
         row, expected = int(self.rows[number]), self.expected[number]
         latest = self.decisions.latest(row)
         decision = _as_plain(latest)
-        if latest is not None and not self.sees(row, viewer):
+        if latest is not None and not self.sees_latest(row, viewer):
             decision = dict.fromkeys(decision or (), None) | {"act": latest.act, "hidden": True}
         return {
             "row": row, "id": self.names[number] if self.names else None,
@@ -393,7 +398,7 @@ class ReviewDesk(Desk):
             ]
         return self.list_briefly([number], viewer)[0] | {name: known[name] for name in DETAILS} | own | {
             "columns": [column._asdict() for column in columns],
-            "history": [_as_plain(decision) for decision in stack] if self.sees(row, viewer) else [],
+            "history": [_as_plain(one) for one in stack if one.who == viewer or self.sees(row, viewer)],
             "places": {} if witnesses else self.about.place(number),
             "supporting": found[:n_supporting], "opposing": found[n_supporting:], "flips": flips,
             "carriers": carriers,
