@@ -76,6 +76,7 @@
  * @property {string} label
  * @property {string[]} classes
  * @property {string[]} keys
+ * @property {string[]} marks a letter of each class
  * @property {string[]} columns
  * @property {string[]} people
  * @property {string[]} words
