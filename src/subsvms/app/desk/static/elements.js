@@ -79,7 +79,7 @@ export function badge(/** @type {string | null} */ label) {
   const look = label === null ? undefined : looks.get(label);
   if (look === undefined) return null;
   const shape = Math.floor(look.place / COLOURS) % 2 ? "badge round" : "badge";
-  return make("span", { class: shape, "data-class": look.place % COLOURS, "aria-hidden": "true" }, look.mark);
+  return make("span", { class: shape, "data-class": look.place % COLOURS, "data-mark": look.mark, "aria-hidden": "true" });
 }
 
 /** A label with its colour. */
