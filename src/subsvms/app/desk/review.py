@@ -8,7 +8,7 @@ looked at each, and nothing follows from that about how many suggestions are rig
 """
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from subsvms._numbers import lower_limit, upper_limit
 from subsvms.app.desk.evidence import Columns, shorten
 from subsvms.app.desk.opened import Desk
 from subsvms.app.desk.rows import as_text
-from subsvms.app.quoting import show
+from subsvms.app.quoting import mark_classes, show
 from subsvms.app.runs.answer_store import VERDICTS, Act, Conflict, Decided, Decision
 from subsvms.app.runs.parquet_files import DIGITS, ODDS, SIDES
 from subsvms.app.tables.arrow import list_values
@@ -253,7 +253,7 @@ class ReviewDesk(Desk):
         found = self.record.found
         return {
             "title": self.title, "label": self.options.label, "classes": self.classes, "keys": self.classes,
-            "columns": self.columns, "long_columns": self.about.long, "issues": len(self),
+            "marks": mark_classes(self.classes), "columns": self.columns, "long_columns": self.about.long, "issues": len(self),
             "words": found.words, "action": found.action, "folder": str(self.folder),
             "people": sorted(who for who, acts in self.decisions.done.items() if acts),
         }  # fmt: skip
@@ -326,6 +326,23 @@ class ReviewDesk(Desk):
             if latest is not None:
                 found[place] = who in (None, latest.who) and verdict in (None, latest.verdict)
         return found
+
+    def summarise(self) -> dict[str, dict[str, Counter[str]]]:
+        """Return what was decided: by person each verdict, by class what stays, leaves, joins or is left out."""
+        people, classes = defaultdict[str, Counter[str]](Counter), defaultdict[str, Counter[str]](Counter)
+        for row, place in self.place.items():
+            decision = self.decisions.latest(row)
+            if decision is None:
+                continue
+            people[decision.who][decision.verdict] += 1
+            before = self.classes[self.given[place]] if self.given[place] >= 0 else None
+            after = before if decision.verdict in ("skip", "drop") else str(decision.label)
+            if before is not None:
+                moves = {"drop": "out", "skip": "open"}.get(decision.verdict, "from")
+                classes[before]["kept" if moves == "from" and after == before else moves] += 1
+            if after is not None and after != before:
+                classes[after]["to"] += 1
+        return {"people": people, "classes": classes}
 
     def list_briefly(
         self, numbers: list[int], viewer: str | None = None, search: str = ""

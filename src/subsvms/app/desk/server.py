@@ -129,12 +129,24 @@ def make_app(
         "GET meta": lambda asked: asyncio.to_thread(lambda: desk.meta | {"media": desk.media, "hosts": web}),
         "GET media/{row:int}": lambda asked: asyncio.to_thread(read_media, asked), **pages.works,
     }  # fmt: skip
+    works["POST apply"] = partial(_write_table, desk.folder)
     api = [_make_route(name, work) for name, work in works.items()]
     static = StaticFiles(packages=[("subsvms.app.desk", "static")])
     routes = [Route("/", show_page), Mount("/api", routes=api), Mount("/static", static)]
     handlers: Any = dict.fromkeys((Refusal, InputError), explain)
     inner = Starlette(routes=[Mount(f"/{token}", routes=routes)], exception_handlers=handlers)
     return Guard(inner, token, hosts, desk.room, make_headers(desk.media.values(), web))
+
+
+async def _write_table(folder, asked):
+    """Write the final table into the folder of the run, as `subsvms apply` does."""
+    from subsvms.app.desk.apply import apply_labels
+
+    how = {"undecided": asked.get("undecided", "keep"), "force": asked.get("force") is True}
+    try:
+        return {"said": str(await asyncio.to_thread(partial(apply_labels, folder, **how)))}
+    except TableError as error:
+        raise Refusal(409, str(error), is_there=error.parameter == "force") from None
 
 
 def _make_route(name: str, work: Work) -> Route:
@@ -164,6 +176,7 @@ class ReviewPages:
         self.task: asyncio.Task | None = None  # which writes what is waiting
         self.works: dict[str, Work] = {
             "GET issues": self._list_issues, "GET state": self._show_state,
+            "GET summary": lambda asked: asyncio.to_thread(desk.summarise),
             "GET issues/{row:int}": lambda asked: asyncio.to_thread(
                 desk.describe, self._check_row(asked["row"]), asked.get("viewer", "")
             ),

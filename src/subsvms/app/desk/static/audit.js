@@ -6,7 +6,8 @@
 import { offer, reset } from "./answers.js";
 import { attempt, hideLost, hurry, isLost, poll, remark, say, showLost, watch, whenBack } from "./connection.js";
 import { askName, isAsking, listenToDialogs, ownName } from "./dialogs.js";
-import { $, make, makeValue, name } from "./elements.js";
+import { $, make, makeValue, name, setClasses } from "./elements.js";
+import { makeWriter } from "./finish.js";
 import { openHelp } from "./keys.js";
 import { makeMedium } from "./media.js";
 import { get, isServerGone, post, Refused } from "./server.js";
@@ -18,8 +19,8 @@ const LONG = 60; // characters of a value that gets a line of its own
 const BEGUN = "subsvms.audit"; // set in a tab in which somebody began
 
 /** @typedef {{ row: number, id: number, columns: string[], values: string[] }} Question */
-/** @typedef {{ sentence: string, asked: number, of: number, share: number, is_proof: boolean, total: string, finished: boolean, claim: string | null, stands: boolean, answers: number }} Progress */
-/** @typedef {{ label: string, classes: string[], folder: string, part: "audit" | "confirm" | "until" | "estimate", is_blind: boolean, media: Record<string, "image" | "audio">, hosts: string[] }} Meta */
+/** @typedef {{ sentence: string, total: string, finished: boolean, claim: string | null, stands: boolean, answers: number }} Progress */
+/** @typedef {{ label: string, classes: string[], marks: string[], folder: string, part: "audit" | "confirm" | "until" | "estimate", is_blind: boolean, media: Record<string, "image" | "audio">, hosts: string[] }} Meta */
 /** @typedef {{ question: Question | null, progress: Progress }} News */
 
 const ABOUT = {
@@ -29,7 +30,7 @@ const ABOUT = {
   until: (/** @type {string} */ label) => `A target for the wrong labels in ${label}`,
 };
 const state = {
-  meta: /** @type {Meta} */ ({ label: "", classes: [], folder: "", part: "audit", is_blind: true, media: {}, hosts: [] }),
+  meta: /** @type {Meta} */ ({ label: "", classes: [], marks: [], folder: "", part: "audit", is_blind: true, media: {}, hosts: [] }),
   question: /** @type {Question | null} */ (null),
   started: false,
   begun: false,
@@ -68,11 +69,11 @@ function write(id, words) {
 }
 
 /** @param {Progress} progress */
-function drawProgress({ sentence, asked, of, share, is_proof: isProof, total, finished, claim }) {
+function drawProgress({ sentence, answers, total, finished, claim }) {
   write("sentence", finished ? "Done" : sentence);
-  $("progress", HTMLProgressElement).value = finished ? 1 : isProof ? share : of ? asked / of : 0;
-  const bar = isProof ? "; the bar shows how much of the proof is there" : "";
-  write("total", `${total}${bar}`);
+  const most = Math.max(Number(document.body.dataset.most) || 1, answers + 1); // questions, so it never goes back
+  $("progress", HTMLProgressElement).value = finished ? 1 : answers / most;
+  write("total", total);
   $("so-far").hidden = finished || !claim;
   write("holds", claim ?? "");
 }
@@ -112,8 +113,8 @@ function drawEnd({ claim, stands }) {
   state.question = null;
   write("claim", claim ?? "");
   const { part, folder } = state.meta;
-  const follow = stands ? " --undecided suggestion" : "";
-  write("next", `subsvms ${part === "estimate" ? "audit" : "apply"} ${inShell(folder)}${follow}`);
+  if (part === "estimate") write("next", `subsvms audit ${inShell(folder)}`);
+  else if (document.body.dataset.view !== "end") $("writer").replaceChildren(makeWriter(folder, stands ? "suggestion" : "keep"));
   $("without").hidden = !stands;
   if (part === "confirm") write("more", `subsvms audit ${inShell(folder)}`);
   show("end");
@@ -234,6 +235,7 @@ async function start() {
   if (news.progress.answers) $("begin").textContent = "Go on";
   [state.meta, state.started] = [meta, true];
   state.begun = ownName() !== "" && sessionStorage.getItem(BEGUN) !== null;
+  setClasses(meta.classes, meta.marks);
   offer(meta.classes, answer);
   listenToDialogs();
   $("begin").onclick = begin;

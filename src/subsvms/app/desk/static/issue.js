@@ -3,7 +3,7 @@
 import { drawBar } from "./bar.js";
 import { say } from "./connection.js";
 import { ownName } from "./dialogs.js";
-import { $ } from "./elements.js";
+import { $, colourOf } from "./elements.js";
 import { markHits } from "./hits.js";
 import { makeDetail } from "./issue_view.js";
 import { drawNothing, markChosen } from "./list.js";
@@ -24,6 +24,7 @@ export async function choose(/** @type {number | null} */ row) {
   if (row === null) return drawIssue(null);
   const known = peek(row);
   $("issue").classList.toggle("loading", known === null);
+  $("issue").ariaBusy = String(known === null);
   const issue = known ?? (await load(row));
   if (state.row !== row) return;
   if (issue !== state.issue) drawIssue(issue);
@@ -41,6 +42,8 @@ function drawIssue(issue) {
   if (isOther && isScrolled) $("detail").scrollTop = 0; // it takes a layout of its own
   if (isOther) isScrolled = false;
   $("issue").classList.remove("loading");
+  $("issue").ariaBusy = "false";
+  $("issue").dataset.class = String(colourOf(issue?.suggested ?? null) ?? "");
   $("issue").replaceChildren(...(issue ? makeDetail(issue, getMeta().label) : []));
   markHits();
   drawBar(issue, isOther);

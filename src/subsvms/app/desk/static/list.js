@@ -1,16 +1,19 @@
 // The list of issues, and the filter above it.
 
+import { $, all, fillSelect, make } from "./elements.js";
+import { attempt } from "./connection.js";
 import { ownName } from "./dialogs.js";
-import { $, all, fillSelect } from "./elements.js";
+import { showSummary } from "./finish.js";
 import { markHits } from "./hits.js";
 import { makeLine, makeMark, makeNothing } from "./list_view.js";
 import { get } from "./server.js";
 import { askedFilter, getMeta, isNarrow, isQueue, isUnfiltered, keepAddress, lastPage, PAGE, state } from "./state.js";
-import { count, plural, shorten, formatAgreement, formatCounts, formatFilter } from "./words.js";
+import { count, plural, shorten, formatAgreement, formatCounts, listFilters } from "./words.js";
 
 /** @typedef {import("./types.js").Brief} Brief */
 
 const WORDS = { accept: "Accept all", keep: "Keep all", skip: "Skip all", drop: "Leave out all", label: "Label all" };
+let nothing = ""; // counts and filter for which it is said that nothing is left
 let turn = 0; // an answer to an outdated request is dropped
 /** @type {Map<number, number>} */
 const passed = new Map(); // rows that were decided here, and the act that stored it: Infinity while it is on the way
@@ -73,7 +76,10 @@ export function drawNothing() {
   const { total, counts, filter, row } = state;
   const isEmpty = total === 0 && counts !== null;
   $("nothing").hidden = !isEmpty;
-  $("nothing").replaceChildren(...(isEmpty ? makeNothing(getMeta(), counts, filter.status, isNarrow()) : []));
+  const shown = isEmpty ? JSON.stringify([counts, filter]) : "";
+  if (shown !== nothing) $("nothing").replaceChildren(...(isEmpty ? makeNothing(getMeta(), counts, filter.status, isNarrow()) : []));
+  if (shown !== nothing && document.getElementById("summary")) void attempt(showSummary);
+  nothing = shown;
   document.body.classList.toggle("empty", isEmpty && row === null);
 }
 
@@ -130,9 +136,9 @@ export function drawFilter() {
     const field = /** @type {HTMLInputElement | HTMLSelectElement} */ ($(name));
     if (document.activeElement !== field) field.value = value;
   }
-  const { low, high, column, value, who, verdict, note } = state.filter;
-  if ([low, high, column, value, who, verdict, note].some(Boolean)) $("more-filters", HTMLDetailsElement).open = true;
-  $("filter-words").textContent = formatFilter(state.filter);
+  const set = listFilters(state.filter);
+  $("chips").replaceChildren(...set.map(([name, words]) =>
+    make("button", { type: "button", "data-drop": name, title: words, "aria-label": `No longer ${words}` }, `${words} ×`)));
   $("clear", HTMLButtonElement).disabled = isUnfiltered();
 }
 

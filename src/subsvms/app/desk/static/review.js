@@ -4,7 +4,7 @@ import { closeNote, keepDraft, listKeys, hasMore, makeButtons, openNote } from "
 import { attempt, hideLost, hurry, isLost, poll, say, watch } from "./connection.js";
 import { listen } from "./controls.js";
 import { changeName, decide, decideAll, drawName, giveLabel, giveOtherLabel, redo, undo } from "./decisions.js";
-import { $, all, fillSelect } from "./elements.js";
+import { $, all, fillSelect, setClasses } from "./elements.js";
 import { choose, goBack, renewIssue, scrollRow, showEntry, showSide } from "./issue.js";
 import { listenToKeys, openHelp } from "./keys.js";
 import { drawCounts, offerPeople, showList } from "./list.js";
@@ -97,6 +97,7 @@ async function start() {
   drawName();
   const [meta, counts] = await Promise.all([get("meta"), get("state")]);
   state.meta = meta;
+  setClasses(meta.classes, meta.marks);
   state.last = counts.last;
   drawCounts(counts);
   $("about").textContent = `Labels of the column ${quote(meta.label)} that look wrong`;

@@ -12,6 +12,7 @@ export const EVERYTHING = {
 const NAMES = /** @type {(keyof Filter)[]} */ (Object.keys(EVERYTHING));
 
 export const isSmall = window.matchMedia("(max-width: 760px)"); // the list and the issue take turns
+export const isWide = window.matchMedia("(min-width: 1400px)"); // there are two columns of texts
 export const isTight = window.matchMedia("(max-width: 1100px), (max-height: 700px)"); // the filter is folded
 
 export const state = {

@@ -84,6 +84,7 @@
  * @property {string} label
  * @property {string[]} classes
  * @property {string[]} keys
+ * @property {string[]} marks a letter of each class
  * @property {string[]} columns
  * @property {string[]} people
  * @property {string[]} words
