@@ -110,6 +110,20 @@ def test_the_size_of_a_jpeg_is_the_largest_that_it_names():
     assert 60_000 * 50_000 > PIXELS
 
 
+def test_a_gif_is_as_large_as_its_first_frame_if_that_is_larger():
+    def make(screen, frame, flags, before=b""):
+        return (
+            b"GIF89a"
+            + struct.pack("<HHBBB", *screen, flags, 0, 0)
+            + before
+            + struct.pack("<cHHHH", b",", *frame)
+        )
+
+    colours, remark = b"\0" * 12, b"!\xfe\x03abc\x02de\0!\xf9\x01a\0"
+    assert measure(make((9, 8), (0, 0, 4, 4), 0), "image/gif") == (9, 8)
+    assert measure(make((1, 1), (5, 6, 60_000, 7), 0x81, colours + remark), "image/gif") == (60_005, 13)
+
+
 def test_columns_that_mostly_name_files_are_found():
     table = pa.table({
         "picture": ["a.PNG", " b.jpg", "", None, "?"], "sound": ["https://a.b/c.mp3"] * 5,

@@ -110,8 +110,15 @@ def measure(data: bytes, kind: str) -> tuple[int, int]:
 
     if kind == "image/png":
         return read(16, 4, "big"), read(20, 4, "big")
-    if kind == "image/gif":
-        return read(6, 2), read(8, 2)
+    if kind == "image/gif":  # some browsers make room for a first frame that is larger than its screen
+        place = 13 + (6 << (read(10, 1) & 7)) * (read(10, 1) >> 7)
+        while data[place : place + 1] == b"!":
+            place += 2
+            while length := read(place, 1):
+                place += length + 1
+            place += 1
+        frame = [read(place + at, 2) + read(place + at + 4, 2) for at in (1, 3)]
+        return max(read(6, 2), frame[0]), max(read(8, 2), frame[1])
     if kind == "image/webp":
         if data[12:16] == b"VP8X":
             return 1 + read(24, 3), 1 + read(27, 3)

@@ -253,7 +253,8 @@ class ReviewDesk(Desk):
         found = self.record.found
         return {
             "title": self.title, "label": self.options.label, "classes": self.classes, "keys": self.classes,
-            "marks": mark_classes(self.classes), "columns": self.columns, "long_columns": self.about.long, "issues": len(self),
+            "marks": mark_classes(self.classes), "columns": self.columns, "long_columns": self.about.long,
+            "issues": len(self),
             "words": found.words, "action": found.action, "folder": str(self.folder),
             "people": sorted(who for who, acts in self.decisions.done.items() if acts),
         }  # fmt: skip

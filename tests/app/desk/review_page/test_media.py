@@ -1,5 +1,9 @@
 """Pictures, sounds and links of a table in a browser: shown, reached by keyboard, and without power."""
 
+import io
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,9 @@ from subsvms.app.runs.job import do_job
 
 pytestmark = pytest.mark.slow
 SVG = "<svg xmlns='http://www.w3.org/2000/svg' onload='ran = 1'><script>ran = 1</script></svg>"
+PNG = io.BytesIO()
+Image.new("RGB", (12, 12)).save(PNG, "PNG")
+PNG = PNG.getvalue()
 PICTURES = [
     "pictures/{}.png", "pictures/{}.png", "../secret.png", "evil.png", "https://elsewhere.example/x.png", "",
 ]  # fmt: skip
@@ -103,6 +110,52 @@ def test_only_addresses_on_the_web_can_be_followed_and_they_learn_nothing(ann, g
     found = {row["link"] for row in rows if row["link"] in ann.page.inner_text("#issue")}
     assert found and ann.page.locator("#issue a[href^='javascript']").count() == 0
     ann.faults.clear()
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """A host on the web, which sends a picture, or the way to another host."""
+
+    def do_GET(self):
+        self.server.asked.append((self.path, dict(self.headers)))
+        away = getattr(self.server, "away", None)
+        self.send_response(302 if away else 200)
+        self.send_header(*(("Location", away) if away else ("Content-Type", "image/png")))
+        self.end_headers()
+        if not away:
+            self.wfile.write(PNG)
+
+    def log_message(self, *words):
+        """Print nothing."""
+
+
+@contextmanager
+def serving_pictures(away=None):
+    with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        server.asked, server.away = [], away
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_an_allowed_host_shows_pictures_and_cannot_send_the_browser_to_another(browser, tmp_path):
+    with serving_pictures() as (other, far), serving_pictures(f"{far}/away.png") as (sly, near):
+        with serving_pictures() as (plain, good):
+            rows, _ = make_rows(300)
+            for number, row in enumerate(rows):
+                row["picture"] = f"{(good, near, far)[number % 3]}/{number}.png"
+            table = write(tmp_path / "t.csv", rows)
+            folder = do_job(str(table), Options(label="default", n_estimators=50), n_jobs=1).written.folder
+            with serving_here(folder, hosts=[good, near]) as address:
+                ann = Reviewer(browser, address)
+                chosen = [choose(ann, rows, host) for host in (near, far)]
+                ann.see(".media .own .no-medium", "--media-from")
+                ann.page.goto(f"{ann.address}#row={chosen[0]}")
+                ann.see(".media .own .no-medium", "The host does not send it.")
+                choose(ann, rows, good)
+                until(ann.page, "document.querySelector('.media .own img')?.naturalWidth > 0")
+                ann.context.close()
+    assert plain.asked and sly.asked and other.asked == []
+    assert all(not {"Referer", "Cookie"} & set(headers) for _, headers in plain.asked + sly.asked)
 
 
 def test_an_audit_shows_the_picture_and_keys_answer(browser, gallery):

@@ -1,6 +1,6 @@
 // Builds where the values of a row lie among those of the two classes, if there are no rows to compare it with.
 
-import { make, makeValue, name } from "./elements.js";
+import { badge, colourOf, make, makeLabel, makeValue, name } from "./elements.js";
 import { percent } from "./words.js";
 
 /** @typedef {import("./types.js").Issue} Issue */
@@ -15,10 +15,10 @@ import { percent } from "./words.js";
  */
 export function makePlaces(issue, columns) {
   const { given, suggested } = issue;
-  const old = given === null ? ["Other labels"] : ["“", name(given), "”"];
+  const old = given === null ? "Other labels" : makeLabel(given);
   const head = make(
-    "tr", {}, make("td"), make("th", { scope: "col" }, "This row"), make("th", { scope: "col", class: "side" }, "“", name(suggested), "”"),
-    make("th", { scope: "col" }, ...old), make("th", { scope: "col", class: "side" }, "It looks like"),
+    "tr", {}, make("td"), make("th", { scope: "col" }, "This row"), make("th", { scope: "col", class: "side" }, makeLabel(suggested)),
+    make("th", { scope: "col" }, old), make("th", { scope: "col", class: "side" }, "It looks like"),
   );
   const rows = columns.map((i) => {
     const { name: column, used } = issue.columns[i];
@@ -45,7 +45,7 @@ function makeCells(place, labels) {
   }
   const [first, second] = place.ranges;
   const text = (/** @type {Range} */ [low, , high]) => `${format(low)} to ${format(high)}`;
-  const strip = makeStrip(place);
+  const strip = makeStrip(place, labels);
   return [cell("side", text(first)), cell("", text(second)), cell("side", strip, " ", ...findLikely(place, labels))];
 }
 
@@ -64,13 +64,18 @@ function findLikely({ own, ranges }, labels) {
 }
 
 /** @param {string | null} label @returns {(Node | string)[]} */
-const nameSide = (label) => (label === null ? ["other labels"] : ["“", name(label), "”"]);
+const nameSide = (label) => (label === null ? ["other labels"] : [badge(label) ?? "", " ", name(label)]);
 
-/** @param {{ own?: number | null, low: number, high: number, ranges: Range[] }} place */
-function makeStrip({ own, low, high, ranges }) {
+/**
+ * The range of either class in its colour, one above the other, and this row.
+ *
+ * @param {{ own?: number | null, low: number, high: number, ranges: Range[] }} place
+ * @param {(string | null)[]} labels
+ */
+function makeStrip({ own, low, high, ranges }, labels) {
   const at = (/** @type {number} */ value) => (high > low ? (100 * (value - low)) / (high - low) : 50);
   const parts = ranges.map(([from, , to], i) => {
-    const part = make("span", { class: i ? "against" : "for" });
+    const part = make("span", { class: i ? "against" : "for", "data-class": colourOf(labels[i]) });
     part.style.left = `${at(from)}%`;
     part.style.width = `${at(to) - at(from)}%`;
     return part;
