@@ -32,7 +32,9 @@ def mark_classes(names: Iterable[object]) -> list[str]:
     marks: list[str] = []
     for name in map(str, names):
         words = re.findall(r"[^\W_]+", name)  # of names that begin alike, the last word tells them apart
-        own = [letter.upper()[0] for letter in "".join([*(word[0] for word in words[:1] + words[:0:-1]), *words])]
+        own = [
+            letter.upper()[0] for letter in "".join([*(word[0] for word in words[:1] + words[:0:-1]), *words])
+        ]
         wanted = [name] * (name.isdecimal() and len(name) < 3) + [*own, *ascii_uppercase, *digits]
         marks.append(next((mark for mark in wanted if mark not in marks), "·"))
     return marks

@@ -324,11 +324,23 @@ def test_the_letter_of_a_class_can_be_read_on_its_colour():
 
 
 def test_sizes_and_weights_are_those_of_the_scale():
-    for name in ("desk/static/page.css", "desk/static/review.css", "desk/static/audit.css", "report/templates/report.css"):
+    for name in (
+        "desk/static/page.css",
+        "desk/static/review.css",
+        "desk/static/audit.css",
+        "report/templates/report.css",
+    ):
         css = (files("subsvms.app") / name).read_text(encoding="utf-8")
         sizes = set(re.findall(r"font-size: ([^;]+);", css)) | set(re.findall(r"font-weight: ([^;]+);", css))
-        own = {size for size in sizes if not re.fullmatch(r"var\(--(size-\d|middle|heavy)\)|inherit|0\.88em", size)}
-        assert own <= {"400", "500", "700", "10pt", "9pt", "7.5pt", "0.8em"}, (name, own)  # on paper in points
+        own = {
+            size
+            for size in sizes
+            if not re.fullmatch(r"var\(--(size-\d|middle|heavy)\)|inherit|0\.88em", size)
+        }
+        assert own <= {"400", "500", "700", "10pt", "9pt", "7.5pt", "0.8em"}, (
+            name,
+            own,
+        )  # on paper in points
 
 
 @pytest.mark.parametrize("palette", read_palettes(), ids=["light", "dark", "print"])

@@ -133,9 +133,9 @@ def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
     found = ask_forecasts(folder, sorted({wanted, *USUAL_TARGETS}), asked.level or 0.95)
     if found is None:  # it was begun, and goes on
         return
-    print_text(f"At most {100 * wanted:.4g}% of the labels wrong: {found.pop(wanted)}.")
+    print_text(f"At most {100 * wanted:.4g} % of the labels wrong: {found.pop(wanted)}.")
     for rate, forecast in found.items():
-        print_text(f"For {100 * rate:.4g}% it would be {forecast}.")
+        print_text(f"For {100 * rate:.4g} % it would be {forecast}.")
     print_text(
         "Nothing is claimed before all questions are answered; each answer corrects its label at once."
     )

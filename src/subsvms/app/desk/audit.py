@@ -81,7 +81,8 @@ class QuestionDesk(Desk):
         """What stays the same while the page is open."""
         return {
             "title": self.title, "label": cut(self.options.label), "classes": self.classes,
-            "marks": mark_classes(self.classes), "folder": str(self.folder), "part": self.part, "is_blind": self.work.is_blind,
+            "marks": mark_classes(self.classes), "folder": str(self.folder), "part": self.part,
+            "is_blind": self.work.is_blind,
         }  # fmt: skip
 
     def _open(self, create: bool, wanted: dict[str, Any]) -> None:

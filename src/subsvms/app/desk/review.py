@@ -254,8 +254,7 @@ class ReviewDesk(Desk):
         return {
             "title": self.title, "label": self.options.label, "classes": self.classes, "keys": self.classes,
             "marks": mark_classes(self.classes), "columns": self.columns, "long_columns": self.about.long,
-            "issues": len(self),
-            "words": found.words, "action": found.action, "folder": str(self.folder),
+            "issues": len(self), "words": found.words, "action": found.action, "folder": str(self.folder),
             "people": sorted(who for who, acts in self.decisions.done.items() if acts),
         }  # fmt: skip
 
@@ -329,7 +328,7 @@ class ReviewDesk(Desk):
         return found
 
     def summarise(self) -> dict[str, dict[str, Counter[str]]]:
-        """Return what was decided: by person each verdict, by class what stays, leaves, joins or is left out."""
+        """Return what was decided: verdicts by person, and what became of labels by class."""
         people, classes = defaultdict[str, Counter[str]](Counter), defaultdict[str, Counter[str]](Counter)
         for row, place in self.place.items():
             decision = self.decisions.latest(row)

@@ -226,7 +226,7 @@ def choose_class(correction: Correction) -> int:
 
 def lay_out_certified(correction: Correction) -> dict[str, Any]:
     """Return the share of the verdicts that withstand each number of changes."""
-    withstood, label = correction.withstands, f"each with confidence {100 * correction.level:g}%"
+    withstood, label = correction.withstands, f"each with confidence {100 * correction.level:g} %"
     last = int(withstood.max()) + 1
     shares = np.bincount(withstood, minlength=last + 1)[::-1].cumsum()[::-1] / len(withstood)
     about = (

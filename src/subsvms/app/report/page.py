@@ -21,7 +21,19 @@ from subsvms.app.report.text import format_interval, format_percent, largest, op
 from subsvms.correction._notes import DONE, Found, format_verdict
 
 # What is said later goes there, so that the page without it is the one that the run wrote.
-PLACES = ("verdict", "verdict_end", "link", "audit_link", "section", "audit", "found", "classes", "steps", "steps_end", "files")
+PLACES = (
+    "verdict",
+    "verdict_end",
+    "link",
+    "audit_link",
+    "section",
+    "audit",
+    "found",
+    "classes",
+    "steps",
+    "steps_end",
+    "files",
+)
 TOKENS = Path(__file__).parents[1] / "desk/static/tokens.css"  # colours and sizes of all pages
 LIMITS = {
     "lines": 200,  # of a table
@@ -81,7 +93,9 @@ def place_final(page: str, final: Mapping[str, Any] | None) -> str | None:
     What the run said about its own table is then marked as such, and its advice is hidden.
     """
     pieces: Any = open_templates().get_template("final.html").module
-    names = {name: "end" if name.endswith("_end") else name for name in PLACES if not name.startswith("audit")}
+    names = {
+        name: "end" if name.endswith("_end") else name for name in PLACES if not name.startswith("audit")
+    }
     return fill_places(
         page, {name: "" if final is None else getattr(pieces, piece)(final) for name, piece in names.items()}
     )

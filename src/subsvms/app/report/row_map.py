@@ -124,7 +124,9 @@ def group_many(places, own, flagged, names) -> list[dict[str, Any]]:
     look = {"round": True, "opacity": 0.55, "kind": "dots"}
     known = range(len(names) if len(names) <= MAX_COLOURS else 0)
     groups = [
-        make_group(places[(own == number) & ~flagged], f"labelled {names[number]!r}", look | {"number": number})
+        make_group(
+            places[(own == number) & ~flagged], f"labelled {names[number]!r}", look | {"number": number}
+        )
         for number in known
     ] or [make_group(places[~flagged], "not flagged", look | {"opacity": 0.25})]
     if flagged.any():

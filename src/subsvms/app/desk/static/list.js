@@ -76,7 +76,7 @@ export function drawNothing() {
   const { total, counts, filter, row } = state;
   const isEmpty = total === 0 && counts !== null;
   $("nothing").hidden = !isEmpty;
-  const shown = isEmpty ? JSON.stringify([counts, filter]) : "";
+  const shown = isEmpty ? JSON.stringify([formatCounts(counts), formatAgreement(counts), filter]) : "";
   if (shown !== nothing) $("nothing").replaceChildren(...(isEmpty ? makeNothing(getMeta(), counts, filter.status, isNarrow()) : []));
   if (shown !== nothing && document.getElementById("summary")) void attempt(showSummary);
   nothing = shown;

@@ -14,7 +14,8 @@ const LONGEST_NAME = 60; // characters of a class or value in a menu: its beginn
 const END = 20;
 const TELLING = 10; // decisions from which on they say something about all suggestions
 const LONG_LABEL = 22; // characters from which on names that begin alike are shortened
-const BEGINNING = 8; // characters that are left of what they share
+const ALIKE = 12; // characters that are the same in names that begin alike, and the
+const BEGINNING = 8; // ones that are left of what they share
 
 /** @param {number} number */
 export const count = (number) => number.toLocaleString("en");
@@ -25,16 +26,20 @@ const apart = new Map(); // shorter names of classes that begin alike
 
 /** Shorten long names of classes that begin alike to what differs: "Technical support, phone" becomes "Technica… phone". */
 export function tellApart(/** @type {string[]} */ names) {
-  const sorted = [...names].sort();
-  sorted.forEach((name, place) => {
-    const same = Math.max(countSame(name, sorted[place - 1]), countSame(name, sorted[place + 1]));
-    const from = name.slice(0, same).search(/[^\s_/:,-]*$/); // whole words
-    if (name.length > LONG_LABEL && from > 1.5 * BEGINNING) apart.set(name, cut(`${name.slice(0, BEGINNING).trimEnd()}… ${name.slice(from)}`));
-  });
+  /** @type {Map<string, string[]>} */
+  const families = new Map(); // names that begin alike
+  for (const name of [...names].sort()) families.set(name.slice(0, ALIKE), [...(families.get(name.slice(0, ALIKE)) ?? []), name]);
+  for (const family of families.values()) {
+    const same = countSame(family[0], family[family.length - 1]);
+    for (const name of family.length > 1 ? family : []) {
+      const from = name.slice(0, same).search(/[^\s_/:,-]*$/); // whole words
+      if (name.length > LONG_LABEL && from > ALIKE) apart.set(name, cut(`${name.slice(0, BEGINNING).trimEnd()}… ${name.slice(from)}`));
+    }
+  }
 }
 
 /** How many characters are the same at the beginning. */
-function countSame(/** @type {string} */ one, /** @type {string | undefined} */ other = "") {
+function countSame(/** @type {string} */ one, /** @type {string} */ other) {
   let same = 0;
   while (same < one.length && one[same] === other[same]) same++;
   return same;
