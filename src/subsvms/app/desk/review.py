@@ -90,18 +90,20 @@ FLAGS = ("dropped", "noted", "disputed", "judged", "accepted")
 def assess(stack: Sequence[Decision]) -> Standing:
     """Return where an issue stands, from the decisions that were not taken back, oldest first.
 
-    Whoever decides a disputed row alone has seen what it is about, and settles it, whatever others said.
+    Whoever decides a disputed row alone has seen what it is about, and settles it, whatever others said; not
+    what comes in the same moment, such as the answers of several people in one file.
     """
     if not stack:
         return Standing(OPEN, False, False, False, False, False, {})
     latest = stack[-1]
     last = {one.who: one for one in stack}
     opinions: dict[str, Any] = {}
+    at = ""  # of the last one
     for one in stack:
         if one.verdict != "skip":
-            if one.n_rows == 1 and len(set(opinions.values())) > 1:
+            if one.n_rows == 1 and one.at > at and len(set(opinions.values())) > 1:
                 opinions.clear()
-            opinions[one.who] = one.verdict == "drop", one.label
+            opinions[one.who], at = (one.verdict == "drop", one.label), one.at
     alone = {one.who: one for one in stack if one.n_rows == 1}
     judgements = [
         one

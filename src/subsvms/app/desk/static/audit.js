@@ -153,22 +153,30 @@ async function answer(label) {
 }
 
 /**
- * Store an answer, once the server is there.
+ * Store an answer; if the server is gone, once it is back and asks the same.
  *
- * @param {{ row: number, id: number }} question
+ * @param {Question} question
  * @param {string | null} label
+ * @returns {Promise<void>}
  */
-async function store({ row, id }, label) {
+async function store(question, label, isAgain = false) {
   try {
+    const news = isAgain ? /** @type {News} */ (await post("question", { who: ownName() })) : { question };
+    if (news.question?.row !== question.row) {
+      if ("progress" in news) draw(news);
+      return tell("That question was answered elsewhere; this is the next one.");
+    }
+    const { row, id } = news.question;
     const found = await post("answer", { who: ownName(), row, id, label });
     tell(formatTold(found.told));
     draw(found);
   } catch (error) {
     if (error instanceof Refused && error.status === 409) draw(error.found); // the question that is open now
     if (!isServerGone(error)) throw error;
+    say("The answer waits here, and is sent once the server responds.", true);
     showLost(error);
     await whenBack();
-    await store({ row, id }, label); // one that was stored is refused
+    await store(question, label, true);
   }
 }
 
