@@ -3,6 +3,8 @@
 import { badge, colourOf, make, makeLabel, makeValue, name } from "./elements.js";
 import { percent } from "./words.js";
 
+const WIDTH = 9; // of a strip in rem, as in evidence.css
+
 /** @typedef {import("./types.js").Issue} Issue */
 /** @typedef {import("./types.js").Place} Place */
 /** @typedef {import("./types.js").Range} Range */
@@ -73,16 +75,16 @@ const nameSide = (label) => (label === null ? ["other labels"] : [badge(label) ?
  * @param {(string | null)[]} labels
  */
 function makeStrip({ own, low, high, ranges }, labels) {
-  const at = (/** @type {number} */ value) => (high > low ? (100 * (value - low)) / (high - low) : 50);
+  const at = (/** @type {number} */ value) => (high > low ? (WIDTH * (value - low)) / (high - low) : WIDTH / 2);
   const parts = ranges.map(([from, , to], i) => {
     const part = make("span", { class: i ? "against" : "for", "data-class": colourOf(labels[i]) });
-    part.style.left = `${at(from)}%`;
-    part.style.width = `${at(to) - at(from)}%`;
+    part.style.left = `${at(from)}rem`;
+    part.style.width = `${at(to) - at(from)}rem`;
     return part;
   });
   if (own !== null && own !== undefined) {
     const tick = make("span", { class: "own" });
-    tick.style.left = `calc(${at(own)}% - 1px)`;
+    tick.style.left = `calc(${at(own)}rem - 1px)`;
     parts.push(tick);
   }
   return make("span", { class: "strip", "aria-hidden": "true" }, ...parts);
