@@ -80,7 +80,7 @@ def serving(folder, port=9300, room="review", desk="", **options):
 
 
 @contextmanager
-def serving_here(folder, open_desk=ReviewDesk):
+def serving_here(folder, open_desk=ReviewDesk, **more):
     """Serve in a thread, which takes none of the seconds that a process of its own needs for imports."""
     addresses, servers = queue.Queue(), []
 
@@ -89,7 +89,7 @@ def serving_here(folder, open_desk=ReviewDesk):
             super().__init__(config)
             servers.append(self)
 
-    desk, options = open_desk(folder), dict(port=9300, ready=addresses.put)
+    desk, options = open_desk(folder), dict(port=9300, ready=addresses.put, **more)
     thread = threading.Thread(target=serve, args=(desk,), kwargs=options)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(uvicorn, "Server", Recorded)

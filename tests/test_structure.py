@@ -249,3 +249,13 @@ def test_every_parameter_in_a_sentence_is_one_that_users_can_set():
             found.setdefault(name, path)
     assert {name: path for name, path in found.items() if name not in known} == {}
     assert {"by", "keep", "output", "query", "device"} <= found.keys()
+
+
+def test_a_percent_sign_follows_a_space_in_all_sentences():
+    found = []
+    for path in sorted(SOURCE.rglob("*.*")):
+        if path.suffix in (".py", ".js", ".html", ".svg"):
+            text = re.sub(r"\\u00a0|\\xa0|&nbsp;|&#160;", " ", path.read_text("utf-8"))
+            text = re.sub(r'(width|height|y|x)="[^"]*"|style\.width = .*|"0%"|:\.2f\}%"', "", text)
+            found += [f"{path.name}: {line}" for line in re.findall(r".*[0-9}]%(?![\w({]).*", text)]
+    assert found == []  # 95 %, and not 95%; CSS and SVG have their own ways

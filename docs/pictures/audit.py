@@ -30,7 +30,7 @@ COLUMNS = (
 )
 N_ANSWERED = 40
 WIDTH = 860
-COLOURS = 32  # enough for text and one hue; a smaller file
+COLOURS = 160  # enough for text and the colours of classes; a smaller file
 
 
 def answer_some(folder: Path) -> Path:
@@ -55,7 +55,7 @@ def take_picture(run: Path, path: Path) -> None:
     threading.Thread(target=serve, args=(AuditDesk(run),), kwargs=how, daemon=True).start()
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": 502})
+        page = browser.new_page(viewport={"width": WIDTH, "height": 600})
         page.add_init_script("localStorage.setItem('subsvms.name', 'Ann')")
         page.goto(addresses.get(timeout=60))
         page.click("#begin")

@@ -18,7 +18,7 @@ from subsvms.app.runs.job import do_job
 
 SHOWN = ("summary", "classes", "map")
 WIDTH = 960
-COLOURS = 32  # enough for text and two hues; a smaller file
+COLOURS = 160  # enough for text and the colours of classes; a smaller file
 
 
 def correct_tumours(folder: Path) -> Path:

@@ -24,8 +24,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 from benchmarks.tickets import write_tickets  # noqa: E402
 
-COLOURS = 32  # enough for text and two hues; a smaller file
+COLOURS = 160  # enough for text and the colours of classes; a smaller file
 WIDE, SMALL, PHONE = (1180, 720), (800, 600), (390, 780)
+BROAD, HALF, SHORT = (1680, 900), (640, 400), (1180, 480)  # HALF is a screen of 1280 by 800 at 200 %
 
 
 def correct_tickets(folder: Path) -> Path:
@@ -49,7 +50,7 @@ class Album:
         page = context.new_page()
         page.goto(self.address + words)
         page.wait_for_selector("#lines button, #nothing p")
-        if size == PHONE and page.locator("#lines button").count():
+        if size in (PHONE, HALF) and page.locator("#lines button").count():
             page.click("#lines button")
         page.wait_for_timeout(500)
         return page
@@ -81,7 +82,15 @@ def take_all(album: Album) -> None:
     """Take a picture of every state."""
     take_two(album)
     album.take(album.open(WIDE, scheme="dark"), "dark")
-    album.take(album.open(SMALL), "small")
+    for name, size in (("small", SMALL), ("broad", BROAD), ("half", HALF), ("short", SHORT)):
+        album.take(album.open(size), name)
+    page = album.open(PHONE, scheme="dark")
+    album.take(page, "phone_dark")
+    page = album.open(SHORT)
+    page.click("#unfold")
+    album.take(page, "short_open")
+    page = album.open(WIDE, words="#given=billing&who=Ann&status=all&search=parcel")
+    album.take(page, "chips")
     page = album.open(PHONE)
     page.click("#back")
     album.take(page, "phone_list")

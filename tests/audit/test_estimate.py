@@ -15,7 +15,7 @@ def test_the_estimate_covers_and_says_so_in_one_sentence(seed):
         missed += not found.low <= np.mean(ranking.given != truth) <= found.high
     assert missed <= 20 and len(set(rows)) == 50
     assert str(found).startswith(
-        f"Of 50 labels drawn at random {found.n_wrong} were wrong: with 95% confidence"
+        f"Of 50 labels drawn at random {found.n_wrong} were wrong: with 95 % confidence"
     )
 
 

@@ -88,7 +88,7 @@ def test_a_target_ends_with_at_most_so_many_wrong_labels(seed):
     assert claim.finished and claim.n_answers == target.forecast.n_answers <= target.most_questions
     assert claim.n_overturned == np.sum(target.labels != ranking.given) > 0
     assert claim.at_most == target.n_allowed == 30
-    assert "at most 30 of the 600 labels (5.00%) are wrong now, if your answers" in str(claim)
+    assert "at most 30 of the 600 labels (5.00 %) are wrong now, if your answers" in str(claim)
 
 
 def test_a_row_about_which_nobody_can_tell_stays_wrong_in_the_claim():
@@ -124,7 +124,7 @@ def test_a_table_that_is_too_small_for_a_sample_is_looked_at_but_for_the_labels_
     target = run_audit(certify_target(ranking, 0.1), lambda row: "a")
     assert target.n_sample == 0 and target.claim.n_answers == 18
     assert str(target.claim).endswith(
-        "So at most 2 of the 20 labels (10.00%) are wrong now, if your answers are right."
+        "So at most 2 of the 20 labels (10.00 %) are wrong now, if your answers are right."
     )
 
 

@@ -119,3 +119,20 @@ def test_one_row_or_some_can_be_explained_but_none_that_are_not_there(corrected,
     message = r"^rows must be whole numbers from 0 to 568, or a bool for each row; "
     with pytest.raises(InputError, match=message):
         corrected.explain(rows)
+
+
+def test_probabilities_that_add_up_leave_the_given_label_its_quality_and_keep_the_order_of_the_others():
+    X, y = load_iris(return_X_y=True)
+    given = np.where(np.arange(len(y)) % 9 == 0, (y + 1) % 3, y).astype(object)
+    given[::17] = None
+    found = quietly(minmax_scale(X), given)
+    rows = np.arange(len(y))[::-1]
+    p, own, places = found.share_out(rows), found.given[rows], np.arange(len(y))
+    known = own >= 0
+    assert np.allclose(p.sum(axis=1), 1.0) and p.min() >= 0 and not known.all()
+    assert_array_equal(p[places[known], own[known]], found.label_quality[rows][known])
+    assert_array_equal(p[~known], found.judgement.posterior[rows][~known])
+    before = found.judgement.posterior[rows].copy()
+    for table in (p, before):
+        table[places[known], own[known]] = -1.0
+    assert_array_equal(p.argmax(axis=1), before.argmax(axis=1))

@@ -14,7 +14,7 @@ def test_the_curve_shows_the_share_of_rows_that_withstand_each_number_of_changes
         assert share == np.mean(correction.withstands >= m)
     assert display.share[-1] == 0
     assert display.level == correction.level
-    assert display.ax_.get_legend().get_texts()[0].get_text() == "each with confidence 99.9%"
+    assert display.ax_.get_legend().get_texts()[0].get_text() == "each with confidence 99.9 %"
     assert display.ax_.get_xlabel() == "changed labels (or whole rows)"
     assert display.ax_.get_ylabel() == "share of verdicts certified"
     assert display.line_.get_drawstyle() == "steps-mid"

@@ -12,11 +12,11 @@ def test_the_matrix_of_a_correction_is_its_estimate(blobs):
     display, noise = NoiseMatrixDisplay.from_estimator(blobs), blobs.correction_.noise
     assert_array_equal(display.im_.get_array(), noise.matrix)
     assert display.im_.get_clim() == (0, 1)
-    assert display.ax_.get_title() == f"error rate {noise.error_rate:.1%}"
+    assert display.ax_.get_title() == f"error rate {100 * noise.error_rate:.1f} %"
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("given label", "true label")
     assert [name.get_text() for name in display.ax_.get_xticklabels()] == list("0123")
     for cell, text in np.ndenumerate(display.text_):
-        assert text.get_text() == f"{noise.matrix[cell]:.1%}"
+        assert text.get_text() == f"{100 * noise.matrix[cell]:.1f} %"
         assert text.get_position() == cell[::-1]  # columns are given labels
 
 

@@ -40,7 +40,7 @@ def test_the_interval_covers_whatever_the_noise_is_and_does_not_clean_the_test_s
     assert found.noisy == pytest.approx(measure(noisy, one, metric))
     assert len(set(rows)) == 50 == found.n_answers
     assert str(found).startswith(
-        f"With 95% confidence the {metric.replace('_', ' ').replace('f1', 'F1')} on the true"
+        f"With 95 % confidence the {metric.replace('_', ' ').replace('f1', 'F1')} on the true"
     )
 
 

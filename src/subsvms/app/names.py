@@ -12,8 +12,9 @@ ANSWERED = ".answers"  # in the name of a table that was made for a run from ans
 PEOPLE, ASK_NEXT = "people.csv", "ask-next.csv"
 DECISIONS = "decisions.sqlite"
 DECISION_FILES = tuple(DECISIONS + more for more in ("", "-wal", "-shm", "-journal"))  # SQLite's, too
+PAGE_SECRET = "page-secret"  # from which the addresses of pages about the run are made
 AUDIT = "audit.json"
-AUDIT_FILES = (AUDIT, AUDIT + ".lock")
+AUDIT_FILES = (AUDIT, AUDIT + ".lock", PAGE_SECRET)
 
 # In parts: folders, and files that only the work needs.
 UNFINISHED = ".unfinished"  # after the name of a folder that a later run can continue

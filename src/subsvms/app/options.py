@@ -258,6 +258,10 @@ class PageOptions:
 
     port: int = option(FIRST_PORT, "First port to try; ports in use are skipped.", span=(1, 65535))
     browser: bool = option(True, "Whether to open the page in a browser.")
+    media_from: Sequence[str] = option(
+        (), "Host on the web from which the page may show pictures and sounds, such as images.example.org."
+    )
+    new_address: bool = option(False, "Give the page a new address; that of before ends.")
 
 
 @dataclass(frozen=True)

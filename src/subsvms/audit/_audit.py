@@ -99,7 +99,7 @@ class Audit(Interview):
     (228, True)
     >>> print(audit.claim)
     You checked 50 labels, drawn partly at random; ... of them were wrong. Confirmed: most of the ... changes
-    are right, with 95% confidence; ... others were changed without being seen. With 95% confidence fewer
+    are right, with 95 % confidence; ... others were changed without being seen. With 95 % confidence fewer
     labels are wrong now than without these changes; ...
     """
 

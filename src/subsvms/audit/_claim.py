@@ -261,7 +261,7 @@ def _count(n, noun):
 
 
 def _format_sure(claim):
-    return f"{100 * claim.level:.6g}% confidence"
+    return f"{100 * claim.level:.6g} % confidence"
 
 
 def _was(n):

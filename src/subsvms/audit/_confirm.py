@@ -41,7 +41,7 @@ class Confirmation(Interview):
     >>> while (row := confirmation.next_row) is not None:
     ...     confirmation.answer(row, "spam")
     >>> print(confirmation.claim)
-    Confirmed: most of the 100 changes are right, with 95% confidence; of 7 checked at random 7 were right.
+    Confirmed: most of the 100 changes are right, with 95 % confidence; of 7 checked at random 7 were right.
     """
 
     what = "confirmation"

@@ -53,8 +53,8 @@ class ErrorRate:
         return (
             f"Of {self.n_answers} labels drawn at random {self.n_wrong} "
             f"{'was' if self.n_wrong == 1 else 'were'} wrong{untold}: with "
-            f"{100 * self.level:.6g}% confidence between {self.low:.1%} and {self.high:.1%} of all "
-            f"labels are wrong, that is, {few:,} to {many:,} of {self.n_rows:,}."
+            f"{100 * self.level:.6g} % confidence between {100 * self.low:.1f} % and {100 * self.high:.1f} % "
+            f"of all labels are wrong, that is, {few:,} to {many:,} of {self.n_rows:,}."
         )
 
 
@@ -94,7 +94,7 @@ def estimate_error_rate(
     --------
     >>> ranking = Ranking.make(["a", "b"] * 500, ["b", "a"] * 500, np.arange(1000.0))
     >>> print(estimate_error_rate(ranking, {row: "a" for row in range(0, 100, 2)} | {101: "a"}))
-    Of 51 labels drawn at random 1 was wrong: with 95% confidence between 0.0% and 10.4% of all labels are
+    Of 51 labels drawn at random 1 was wrong: with 95 % confidence between 0.0 % and 10.4 % of all labels are
     wrong, that is, 1 to 104 of 1,000.
     """
     ranking = as_ranking(source)

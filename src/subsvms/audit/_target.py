@@ -104,9 +104,10 @@ class TargetClaim(Claim):
         said = f"You checked {n:,} of {self.n_rows:,} labels{how} and {wrong:,} were wrong."
         if not self.holds:
             return f"{said} So far nothing is claimed: that takes the answers to all questions."
-        most = f"at most {self.at_most:,} of the {self.n_rows:,} labels ({self.at_most / self.n_rows:.2%})"
+        share = 100 * self.at_most / self.n_rows
+        most = f"at most {self.at_most:,} of the {self.n_rows:,} labels ({share:.2f} %)"
         untold = f", the {self.n_untold:,} about which you could not tell among them" if self.n_untold else ""
-        sure = f"With {100 * self.level:.6g}% confidence" if self.n_sample else "So"
+        sure = f"With {100 * self.level:.6g} % confidence" if self.n_sample else "So"
         return f"{said} {sure} {most} are wrong now{untold}, if your answers are right."
 
 
@@ -313,8 +314,8 @@ def certify_target(
     >>> target = certify_target(correct_labels(X, given, random_state=0), 0.05)
     >>> target = run_audit(target, SimulatedAnnotator(clean))  # or your own labelling tool
     >>> print(target.claim)
-    You checked ... of 1,000 labels, 126 of them drawn at random, and ... were wrong. With 95% confidence at
-    most 50 of the 1,000 labels (5.00%) are wrong now, if your answers are right.
+    You checked ... of 1,000 labels, 126 of them drawn at random, and ... were wrong. With 95 % confidence at
+    most 50 of the 1,000 labels (5.00 %) are wrong now, if your answers are right.
     >>> int(np.sum(target.labels != clean)) <= 50
     True
     """

@@ -149,6 +149,20 @@ class Verdicts:
             return self.vote_share
         return self.judgement.posterior[np.arange(len(self)), self.judgement.suggested]
 
+    def share_out(self, rows: np.ndarray) -> np.ndarray:
+        """Return the probability of each class in some rows, (n_rows, n_classes): one that adds up.
+
+        That of the given label is its `label_quality`; the rest is shared out among the others as the rule
+        has them. So a suggestion is never more probable than that the given label is wrong.
+        """
+        given, places = self.given[rows], np.flatnonzero(self.given[rows] >= 0)
+        p, quality = self.judgement.posterior[rows].copy(), self.label_quality[rows][places]
+        p[places, given[places]] = 0.0
+        p[places] += np.finfo(float).tiny * (p[places].sum(axis=1, keepdims=True) == 0)
+        p[places] *= ((1.0 - quality) / p[places].sum(axis=1))[:, None]
+        p[places, given[places]] = quality
+        return p
+
     @property
     def action(self) -> np.ndarray:
         """What is done about each row."""

@@ -59,7 +59,7 @@ class CertifiedCurveDisplay(Display):
         self.figure_, self.ax_ = open_axes(ax, (6.4, 4.4))
         from matplotlib.ticker import MaxNLocator  # after `open_axes`, which says if matplotlib is missing
 
-        sure = None if self.level is None else f"each with confidence {100 * self.level:g}%"
+        sure = None if self.level is None else f"each with confidence {100 * self.level:g} %"
         label = ", ".join(part for part in (name, sure) if part)
         options = {"where": "mid", "linewidth": 1.8, "clip_on": False}  # "mid": flat around whole numbers
         options["color"] = COLOURS[len(self.ax_.lines) % len(COLOURS)]

@@ -45,7 +45,7 @@ class NoiseMatrixDisplay(Display):
     array([[1.  , 0.  ],
            [0.25, 0.75]])
     >>> display.text_[1, 0].get_text(), display.ax_.get_title()
-    ('25.0%', 'error rate 12.5%')
+    ('25.0 %', 'error rate 12.5 %')
     >>> plt.close(display.figure_)
     """
 
@@ -79,12 +79,12 @@ class NoiseMatrixDisplay(Display):
         # "compressed" makes the colour bar as high as the image
         self.figure_, self.ax_ = open_axes(ax, (wide, wide - 0.6), layout="compressed")
         self.im_ = self.ax_.imshow(matrix, cmap=cmap, vmin=0.0, vmax=1.0, interpolation="nearest")
-        style = {"label": "share of the true class", "format": lambda share, _: f"{share:.0%}"}
+        style = {"label": "share of the true class", "format": lambda share, _: f"{100 * share:.0f} %"}
         self.colorbar_ = self.figure_.colorbar(self.im_, ax=self.ax_, **style) if colorbar else None
         self.ax_.set(xlabel="given label", ylabel="true label")
         self._write_names(names, xticks_rotation)
         if self.error_rate is not None:
-            self.ax_.set_title(f"error rate {self.error_rate:.1%}")
+            self.ax_.set_title(f"error rate {100 * self.error_rate:.1f} %")
         include_values = n_classes <= MOST_TEXT if include_values is None else include_values
         self.text_ = self._write_values(matrix, text_kw or {}) if include_values else None
         return self
@@ -105,13 +105,13 @@ class NoiseMatrixDisplay(Display):
         self.ax_.set_yticks(every, names, size=size)
 
     def _write_values(self, matrix, text_kw):
-        style = ".1%" if len(matrix) <= 8 else ".0%"
-        size = float(np.clip(self._cell_points() / (1.1 * WIDE * len(f"{1:{style}}")), 4.0, 10.0))
+        digits = 1 if len(matrix) <= 8 else 0
+        size = float(np.clip(self._cell_points() / (1.1 * WIDE * len(f"{100:.{digits}f} %")), 4.0, 10.0))
         text = np.empty(matrix.shape, dtype=object)
         for cell, share in np.ndenumerate(matrix):
             dark = _luminance(self.im_.to_rgba(share)) < DARK
             options = {"ha": "center", "va": "center", "size": size, "color": "white" if dark else "black"}
-            text[cell] = self.ax_.text(cell[1], cell[0], f"{share:{style}}", **(options | text_kw))
+            text[cell] = self.ax_.text(cell[1], cell[0], f"{100 * share:.{digits}f} %", **(options | text_kw))
         return text
 
     @classmethod

@@ -51,9 +51,9 @@ class ScoreInterval(Limits):
 
     def __str__(self) -> str:
         return (
-            f"With {100 * self.level:.6g}% confidence the {NAMES[self.metric]} on the true labels is between "
-            f"{self.low:.1%} and {self.high:.1%}, if the {format_answers(self)} are right; with the labels "
-            f"as given it is {self.noisy:.1%}."
+            f"With {100 * self.level:.6g} % confidence the {NAMES[self.metric]} on the true labels is "
+            f"between {100 * self.low:.1f} % and {100 * self.high:.1f} %, if the {format_answers(self)} are "
+            f"right; with the labels as given it is {100 * self.noisy:.1f} %."
         )
 
 
@@ -65,7 +65,7 @@ class Comparison(Limits):
 
     def __str__(self) -> str:
         low, high, noisy = (f"{100.0 * one + 0.0:+.1f}" for one in (self.low, self.high, self.noisy))
-        sure = f"With {100 * self.level:.6g}% confidence the accuracies on the true labels differ by"
+        sure = f"With {100 * self.level:.6g} % confidence the accuracies on the true labels differ by"
         found = f"{sure} {low} to {high}"
         if self.low == self.high:
             asked = f"All {self.n_differ} rows on which the models differ were asked about"

@@ -81,7 +81,7 @@ class Plan:
     >>> X, y = make_separable_gaussians(200, 2, random_state=0)
     >>> recommended = plan(X, y, error_rate=0.2, random_state=0)
     >>> print(recommended.assumed[0])
-    At most 20.0% of the given labels are wrong. No table can prove that.
+    At most 20.0 % of the given labels are wrong. No table can prove that.
     """
 
     subsample_size: int
@@ -283,16 +283,17 @@ def round_down(share: float) -> str:
 def format_estimated(size, phi, seconds, measured, error_rate) -> list[str]:
     mean = measured.unseen_errors[measured.sizes == size][0]
     return [
-        f"An SVM trained on {size} rows disagrees with {mean:.1%} of the given labels of rows it has not "
-        f"seen, and so with a share of at most {round_up(phi)} of the clean ones if at most "
-        f"{error_rate:.1%} are wrong (upper limit, confidence {LEVEL:g}, from {N_TRIALS} SVMs of each size).",
+        f"An SVM trained on {size} rows disagrees with {100 * mean:.1f} % of the given labels of rows it has "
+        f"not seen, and so with a share of at most {round_up(phi)} of the clean ones if at most "
+        f"{100 * error_rate:.1f} % are wrong (upper limit, confidence {LEVEL:g}, from {N_TRIALS} SVMs of "
+        "each size).",
         f"{measured.finding} This is by the given labels, on class-balanced draws.",
         f"Fitting takes about {seconds:.2g} seconds on this machine.",
     ]
 
 
 def format_assumed(needed, rho, error_rate, counts) -> list[str]:
-    sentences = [f"At most {error_rate:.1%} of the given labels are wrong. No table can prove that."]
+    sentences = [f"At most {100 * error_rate:.1f} % of the given labels are wrong. No table can prove that."]
     sentences.append(UNPROMISED if needed is None else EASY)
     if counts.min() < FEWEST_ROWS:
         sentences.append(f"A class has fewer than {FEWEST_ROWS} rows: too few to measure anything.")

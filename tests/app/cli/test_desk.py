@@ -130,8 +130,10 @@ def test_a_target_says_what_it_takes_asks_whether_to_begin_and_ends_with_its_cla
     path = tmp_path / "t.csv"
     ask = ("audit", folder, "--until", 0.1, "--questions", path)
     shown = " ".join(call(*ask, input="n\n").output.split())
-    assert re.match(r"At most 10% of the labels wrong: about \d+ answers \(\d+ to \d+ in four of five", shown)
-    assert "For 2% it would be" in shown and shown.endswith("Begin? [Y/n]: n") and not path.exists()
+    assert re.match(
+        r"At most 10 % of the labels wrong: about \d+ answers \(\d+ to \d+ in four of five", shown
+    )
+    assert "For 2 % it would be" in shown and shown.endswith("Begin? [Y/n]: n") and not path.exists()
     assert not holds_decisions(folder / "decisions.sqlite")
     shown = said(folder, "--until", 0.1, "--yes", "--questions", path)
     assert f"enter it with: subsvms audit {folder} --until 0.1 --import {path}" in shown

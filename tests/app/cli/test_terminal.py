@@ -45,4 +45,4 @@ def test_progress_is_plain_lines_outside_of_a_terminal(monkeypatch):
         for done in (0, 1, 2, 4):
             announce("voting", done, 8)
         announce("writing")
-    assert console.file.getvalue().splitlines() == ["voting ...", "  25%, about 24 s left", "writing ..."]
+    assert console.file.getvalue().splitlines() == ["voting ...", "  25 %, about 24 s left", "writing ..."]

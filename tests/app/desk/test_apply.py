@@ -121,13 +121,13 @@ def test_an_empty_file_of_decisions_is_not_written_to_and_its_log_is_not_ignored
 
 @pytest.mark.parametrize("counts, words", [
     ((1, 1, 1, 1), "1 row was decided by people. Of the other issues, 1 follows the suggestion and 1 keeps"),
-    ((2, 2, 0, 2), "2 rows were decided by people. Of the other issues, 2 keep the"),
+    ((2, 2, 0, 1), "2 rows were decided by people (1 of them differs). Of the other issues, 2 keep the"),
     ((2, 0, 0, 2), "2 rows were decided by people. The table is in"),
 ])  # fmt: skip
 def test_one_is_singular(counts, words):
-    n_decided, n_kept, n_followed, n_changed = counts
+    n_decided, n_kept, n_followed, n_differing = counts
     followed, decided = dict.fromkeys(range(9, 9 + n_followed)), dict.fromkeys(range(n_decided))
-    done = Applied(Path("f.csv"), Labels(decided, {}, {}, followed, set()), 9, n_kept, n_changed)
+    done = Applied(Path("f.csv"), Labels(decided, {}, {}, followed, set()), 9, n_kept, (n_differing, 0, 0, 0))
     assert words in str(done)
 
 

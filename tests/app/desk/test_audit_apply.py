@@ -40,7 +40,12 @@ def test_labels_follow_the_audit(finished_audit, tmp_path):
     assert done.n_changed == sum(new != old for new, old in zip(wanted, given, strict=True))
     claim = str(desk.work.audit.claim)
     assert claim in str(done)
-    assert f"given. 50 were answered in the audit and {n_unseen} were changed by it unseen." in str(done)
+    n = sum(done.labels.answered[row] != given[row - 1] for row in done.labels.answered)
+    assert n < 50 and n + n_unseen == done.n_changed  # what is said adds up
+    said = (
+        f"given. 50 were answered in the audit ({n} of them differ) and {n_unseen} were changed by it unseen."
+    )
+    assert said in str(done)
     said = " ".join(call("apply", finished_audit.folder, "--output", tmp_path / "g.csv").output.split())
     assert claim in said
     assert (tmp_path / "g.csv").read_bytes() == (tmp_path / "f.csv").read_bytes()

@@ -53,7 +53,7 @@ def test_nothing_gives_label_suggestion_or_vote_away_before_the_answer(client):
     assert keys == {
         "title", "label", "classes", "folder", "part", "is_blind", "progress", "stage", "sentence", "asked",
         "of", "share", "is_proof", "total", "answers", "finished", "stands", "question", "id", "row",
-        "columns", "values", "told",
+        "columns", "values", "told", "marks", "media", "hosts",
     }  # fmt: skip
 
 

@@ -1,11 +1,14 @@
 """What reviewers see of columns: long texts whole, those that separate first, words that speak for labels."""
 
+import json
 import math
 import random
+from contextlib import closing
 
 import numpy as np
 import pytest
 from loans import call, read, write
+from pyarrow import parquet
 from tickets import TOPICS
 
 from subsvms.app.desk import evidence
@@ -13,6 +16,7 @@ from subsvms.app.desk.evidence import WordCounts, count_units, separate_categori
 from subsvms.app.desk.review import Filter, ReviewDesk
 from subsvms.app.desk.rows import space_evenly
 from subsvms.app.runs.answer_store import Act
+from subsvms.app.runs.parquet_files import ODDS
 
 
 def test_a_long_text_is_whole_in_a_row_and_its_witnesses_and_an_excerpt_in_the_list(tickets):
@@ -62,11 +66,60 @@ def test_columns_that_separate_come_first_and_those_that_were_not_used_last(quie
     assert [one["column"] for one in preview] == names[:2]
 
 
-def test_a_row_without_witnesses_has_its_columns_in_their_order(quiet, monkeypatch):
+def test_a_row_without_witnesses_is_placed_among_the_rows_of_its_classes(quiet, monkeypatch):
+    assert quiet.describe(int(quiet.rows[0]))["places"] == {}
     monkeypatch.setattr(quiet, "compared", [([], [])] * len(quiet))
-    ranked = quiet.about.rank(0)
-    assert all(column.separation == 0 for column in ranked)
-    assert [column.name for column in ranked if column.used] == ["age", "size", "colour", "note"]
+    rows = read(quiet.folder.with_name("loans.csv"))
+    for number in (0, int(np.flatnonzero(quiet.given < 0)[0])):
+        row = int(quiet.rows[number])
+        found, new = quiet.describe(row), quiet.classes[quiet.suggested[number]]
+        ranked = [column for column in found["columns"] if column["used"]]
+        assert {column["name"] for column in ranked[:3]} == {"age", "size", "colour"}
+        separation = [column["separation"] for column in ranked]
+        assert separation == sorted(separation, reverse=True) and separation[2] > 0.2 > separation[3]
+        own = found["given"] if found["given"] is not None else "no" if new == "yes" else "yes"
+        sides = [[one for one in rows if one["default"] == label] for label in (new, own)]
+        sizes = [[float(one["size"]) for one in side] for side in sides]
+        place = found["places"]["size"]
+        for known, side in zip(place["ranges"], sizes, strict=True):
+            assert known == pytest.approx(np.quantile(side, evidence.RANGE))
+        assert place["own"] == float(rows[row - 1]["size"])
+        assert place["low"] == min(*place["ranges"][0], *place["ranges"][1], place["own"])
+        colour = rows[row - 1]["colour"]
+        shares = [np.mean([one["colour"] == colour for one in side]) for side in sides]
+        assert found["places"]["colour"]["shares"] == pytest.approx(shares)
+        assert json.dumps(found["places"], allow_nan=False)
+
+
+def test_numbers_of_other_rows_are_measured_in_standard_deviations(quiet):
+    row = int(quiet.rows[0])
+    rows, found = read(quiet.folder.with_name("loans.csv")), quiet.describe(row)
+    scale = np.std([float(one["size"]) for one in rows])
+    for witness in found["supporting"] + found["opposing"]:
+        far = float(rows[witness["row"] - 1]["size"]) - float(rows[row - 1]["size"])
+        assert witness["apart"]["size"] == pytest.approx(far / scale, abs=0.006)
+        assert set(witness["apart"]) <= {"age", "size"}
+
+
+def test_probabilities_of_a_row_add_up_and_the_suggestion_is_never_surer_than_the_error(quiet, tickets):
+    for desk in (quiet, tickets):
+        assert np.all(desk.probability[desk.given >= 0] <= desk.expected[desk.given >= 0] + 1e-9)
+        shown = [desk.brief(number) for number in range(len(desk))]
+        for one in shown:
+            rest = one["next"][1] if one["next"] else 0.0
+            total = one["probability"] + rest + (0 if one["expected"] is None else 1 - one["expected"])
+            known = 2 if one["expected"] is None else 3
+            assert rest <= 1 and total <= 1.0002 and (len(desk.classes) > known or total >= 0.9998)
+            assert one["next"] is None or one["next"][0] not in (one["given"], one["suggested"])
+    assert any(one["next"] for one in shown)
+
+
+def test_a_run_of_an_earlier_version_has_no_runner_up(tickets):
+    path = tickets.folder / "issues.parquet"
+    parquet.write_table(parquet.read_table(path).drop_columns([*ODDS]), path)
+    with closing(ReviewDesk(tickets.folder)) as old:
+        assert old.brief(0)["next"] is None and np.all(old.probability <= 1)
+        assert np.all(old.probability[old.given >= 0] <= old.expected[old.given >= 0])
 
 
 @pytest.mark.parametrize("sides, expected", [
@@ -121,6 +174,21 @@ def test_a_word_is_compared_as_a_plain_count_says():
     assert counts.compare("card", 0, 1) == pytest.approx(expected)
     assert counts.compare("card", 1, 0) == pytest.approx(-expected)
     assert counts.compare("please", 0, 1) == 0.0  # as often in both
+
+
+def test_stop_words_are_no_evidence_in_any_of_the_languages():
+    texts = ["the und les para non het card"] * 30 + ["refund"] * 30
+    counts = WordCounts(texts, [0] * 30 + [1] * 30, 2)
+    assert [text[start:end] for text in texts[:1] for start, end, *_ in counts.mark(text, 0, 1)] == ["card"]
+    assert counts.compare("refund", 1, 0) > 3 and counts.lean(["the und les"], 0, 1) == 0.0
+    assert all(word == word.casefold() and len(word) > 1 for word in evidence.read_stop_words())
+
+
+def test_an_excerpt_is_around_what_is_searched_for():
+    text = "a " * 300 + "needle " + "b " * 300
+    assert "needle" in shorten(text, around="NEEDLE") and shorten(text, around="NEEDLE").startswith("…")
+    assert shorten(text, around="nothing") == shorten(text)
+    assert shorten("short needle", around="needle") == "short needle"
 
 
 def test_a_rare_word_is_left_alone_and_one_without_a_given_label_is_compared_with_all_others():

@@ -223,7 +223,11 @@ def test_argilla_takes_the_suggestions_and_gives_back_the_responses(tickets, tmp
     assert "as argilla" in export_issues(tickets.folder, "argilla", output=path)
     records, first = json.loads(path.read_text()), tickets.brief(0)
     assert len(records) == len(tickets) and records[0]["id"] == str(first["row"])
-    suggestion = {"value": first["suggested"], "score": first["confidence"], "agent": "subsvms"}
+    suggestion = {
+        "value": first["suggested"],
+        "score": tickets.describe(first["row"])["confidence"],
+        "agent": "subsvms",
+    }
     assert records[0]["suggestions"] == {"label": suggestion}
     assert records[0]["fields"]["text"] and records[0]["metadata"]["row"] == first["row"]
     assert import_decisions(tickets.folder, path).startswith("0 ")

@@ -31,8 +31,8 @@ def test_filters_are_those_of_a_plain_loop(quiet, finished):
     asked = {
         "given=yes": lambda issue, row: issue["given_label"] == "yes",
         "suggested=yes": lambda issue, row: issue["suggested_label"] == "yes",
-        "low=0.9": lambda issue, row: float(issue["confidence"]) >= 0.9,
-        "high=0.9": lambda issue, row: float(issue["confidence"]) <= 0.9,
+        "low=0.9": lambda issue, row: 1 - float(issue["label_quality"] or 1) >= 0.9,
+        "high=0.9": lambda issue, row: 1 - float(issue["label_quality"] or 1) <= 0.9,
         "column=colour&value=red": lambda issue, row: row["colour"] == "red",
         "search=GREEN": lambda issue, row: any(
             "green" in cell.lower() for n, cell in row.items() if n != "default"
@@ -53,7 +53,7 @@ def test_filters_are_those_of_a_plain_loop(quiet, finished):
 def test_an_issue_shows_its_values_witnesses_and_history(desk, folder):
     issue, rows = read(folder / "issues.csv")[0], read(folder.with_name("loans.csv"))
     row = int(issue["row"])
-    _, answer = ask(desk, decide(row, "keep", "Ann"), get(f"api/issues/{row}"))
+    _, answer = ask(desk, decide(row, "keep", "Ann"), get(f"api/issues/{row}?viewer=Ann"))
     found = answer.json()
     names = [column["name"] for column in found["columns"]]
     values = dict(zip(names, found["values"], strict=True))
@@ -86,7 +86,7 @@ def test_all_rows_of_a_filter_are_decided_at_once_if_they_are_as_many_as_shown(d
         desk,
         post("api/decide-all", {**body, "expect": n + 1}),
         post("api/decide-all", {**body, "expect": n}),
-        get("api/issues?status=decided&note=yes"),
+        get("api/issues?status=decided&note=yes&viewer=Ann"),
         post("api/undo", {"who": "Ann"}),
     )
     assert wrong.status_code == 409 and f"The filter finds {n} rows now" in wrong.json()["error"]
@@ -185,11 +185,45 @@ def test_who_decides_otherwise_than_another_just_did_is_asked(desk):
     theirs = second.json()["issue"]["decision"]
     assert first.status_code == 200 and second.status_code == 409
     assert "Ann decided differently" in second.json()["error"] and theirs["verdict"] == "accept"
-    third, listed = ask(
-        desk, decide(row, "keep", "Bob", seen=theirs["act"]), get("api/issues?status=disputed")
-    )
+    third, listed, settled = ask(
+        desk, decide(row, "keep", "Bob", seen=theirs["act"]), get("api/issues?status=disputed&viewer=Cid"),
+        decide(row, "accept", "Cid", seen=theirs["act"] + 1),
+    )  # fmt: skip
     assert third.json()["issue"]["decision"]["who"] == "Bob" and third.json()["disputed"] == 1
-    assert [issue["row"] for issue in listed.json()["issues"]] == [row]
+    (shown,) = listed.json()["issues"]
+    assert shown["row"] == row and shown["decision"]["who"] == "Bob"  # whoever settles it must know
+    assert settled.json()["disputed"] == 0 and desk.decisions.latest(row).who == "Cid"
+
+
+def test_nobody_is_told_what_others_decided_before_an_answer_of_their_own(desk):
+    row, other = desk.rows[:2].tolist()
+    ask(
+        desk,
+        decide(other, "keep", "Ann"),
+        decide(row, "keep", "Ann", note="a secret"),
+        decide(other, "skip", "Bob"),
+    )
+    for viewer, status in (("Bob", "all"), ("", "decided"), ("Bob", "second")):
+        listed, shown = ask(
+            desk, get(f"api/issues?status={status}&viewer={viewer}"), get(f"api/issues/{row}?viewer={viewer}")
+        )
+        (found,) = [issue for issue in listed.json()["issues"] if issue["row"] == row]
+        assert found["decision"] == shown.json()["decision"] and shown.json()["history"] == []
+        assert {name for name, value in found["decision"].items() if value} == {"act", "hidden"}
+        assert "secret" not in listed.text + shown.text and "Ann" not in listed.text + shown.text
+    for words in ("verdict=keep", "who=Ann", "note=yes"):  # nor by what a filter finds
+        theirs, hers = ask(desk, get(f"api/issues?{words}&viewer=Bob"), get(f"api/issues?{words}&viewer=Ann"))
+        assert (theirs.json()["total"], hers.json()["total"]) == (0, 1)
+    (skipped,) = ask(desk, get(f"api/issues/{other}?viewer=Bob"))  # to skip is no answer
+    assert [one["who"] for one in skipped.json()["history"]] == ["Bob"]
+    act = shown.json()["decision"]["act"]
+    told, second = ask(
+        desk, decide(row, "accept", "Bob", seen=act), get("api/issues?status=second&viewer=Bob")
+    )
+    assert told.status_code == 200 and second.json()["total"] == 0  # stored beside Ann's, without a question
+    assert told.json()["disputed"] == 1 and told.json()["issue"]["decision"]["who"] == "Bob"
+    (shown,) = ask(desk, get(f"api/issues/{row}?viewer=Bob"))
+    assert [one["who"] for one in shown.json()["history"]] == ["Ann", "Bob"]
 
 
 def test_decisions_on_all_rows_do_not_replace_what_others_just_decided_unasked(desk):
@@ -229,7 +263,7 @@ def test_a_person_with_an_old_or_incomplete_address_sees_a_page(quiet):
     accept = {"accept": "text/html,application/xhtml+xml"}
     page, program = ask(quiet, ("GET", "/old/", {"headers": accept}), ("GET", "/old/", {}))
     assert page.status_code == 403 and page.headers["content-type"].startswith("text/html")
-    assert "<p>This address is incomplete, or it was printed by a page that has ended" in page.text
+    assert "<p>This address is incomplete, or a newer one has replaced it" in page.text
     assert "that subsvms review printed last" in program.json()["error"]
 
 
@@ -264,8 +298,8 @@ def test_a_row_can_be_left_out_with_a_note_and_found_again(desk):
         post("api/decide", {"row": first, "verdict": "drop", "who": "Ann", "note": " torn page "}),
         post("api/decide", {"row": second, "verdict": "skip", "who": "Bob", "note": ""}),
         decide(third, "accept", "Bob"),
-        get("api/issues?verdict=drop"), get("api/issues?who=Bob"), get("api/issues?note=yes"),
-        get("api/state"), get(f"api/issues/{first}"),
+        get("api/issues?verdict=drop&viewer=Ann"), get("api/issues?who=Bob&viewer=Bob"),
+        get("api/issues?note=yes&viewer=Ann"), get("api/state"), get(f"api/issues/{first}?viewer=Ann"),
     )  # fmt: skip
     rows = [[issue["row"] for issue in one.json()["issues"]] for one in (by_verdict, by_who, by_note)]
     assert rows == [[first], [second, third], [first]]

@@ -11,7 +11,7 @@ from web_pages import NASTY, Page, contrast, make_ensemble, make_summary, plain_
 
 from subsvms.app.report import render_report
 from subsvms.app.report.charts import DEEPEST
-from subsvms.app.report.page import say_verdict
+from subsvms.app.report.page import read_part, say_verdict
 from subsvms.app.report.text import cut
 from subsvms.displays._base import COLOURS
 
@@ -26,7 +26,7 @@ def test_the_page_has_the_order_that_a_reader_needs(charts):
         "How often a class is given another label", "A map of the rows", "How the SVMs voted",
         "Which SVMs voted", "These fit.", "216narrow0.1230.310", "864 (chosen)narrow0.1230.300",
         "How many changes the verdicts withstand", "Where the wrong labels come from", "By annotator",
-        "Which columns were used, and how", "14 columns became 123 features", "job (5), sex", "Left out",
+        "Which columns were used, and how", "14 columns became 123 features", "job (5)", "Left out",
         "Rows to look at first", "The 12 most suspicious of 812 rows.",
         "about 700 are expected to be wrong. Rows are counted from 1", "Suggestion right",
         "fix: 97 % of 947 SVMs", "Very likely: the", "Also noticed", "Far rows", "Far.",
@@ -100,7 +100,7 @@ def test_the_page_requests_nothing_from_outside(charts):
     assert not any(words in html for words in outside)
     assert set(re.findall(r"url\(.", html)) <= {"url(#"}
     page = Page(html)
-    assert all(link.startswith("#") or link == "data:," for link in page.find("href"))
+    assert all(link.startswith("#") or link.startswith("data:image/svg+xml,") for link in page.find("href"))
     assert ("meta", {"name": "referrer", "content": "no-referrer"}) in page.tags
     assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
     assert html.startswith("<!DOCTYPE html>") and html == render_report(make_summary(), charts)
@@ -310,11 +310,37 @@ def test_the_page_of_a_large_table_is_less_than_a_megabyte(charts):
 
 
 def read_palettes():
-    css = (files("subsvms.app.report") / "templates/report.css").read_text(encoding="utf-8")
-    return [
-        dict(re.findall(r"--([\w-]+): (#\w{6})", block))
-        for block in re.findall(r":root \{(.+?)\}", css, re.S)
-    ]
+    blocks = re.findall(r":root \{(.+?)\}", read_part("report.css")[0], re.S)
+    return [dict(re.findall(r"--([\w-]+): (#\w{6})", block)) for block in blocks if "--paper" in block]
+
+
+def test_the_letter_of_a_class_can_be_read_on_its_colour():
+    css = (files("subsvms.app.desk") / "static/tokens.css").read_text(encoding="utf-8")
+    colours = re.findall(r'\[data-class="(\d)"\] \{ --class: (#\w{6});(?: --on-class: (#\w{6});)? \}', css)
+    assert [number for number, *_ in colours] == list("01234567")
+    assert [colour.upper() for _, colour, _ in colours[:4]] == list(COLOURS)  # as in the displays
+    for _, colour, letter in colours:
+        assert contrast(colour, letter or "#0b1116") >= 4.5
+
+
+def test_sizes_and_weights_are_those_of_the_scale():
+    for name in (
+        "desk/static/page.css",
+        "desk/static/review.css",
+        "desk/static/audit.css",
+        "report/templates/report.css",
+    ):
+        css = (files("subsvms.app") / name).read_text(encoding="utf-8")
+        sizes = set(re.findall(r"font-size: ([^;]+);", css)) | set(re.findall(r"font-weight: ([^;]+);", css))
+        own = {
+            size
+            for size in sizes
+            if not re.fullmatch(r"var\(--(size-\d|middle|heavy)\)|inherit|0\.88em", size)
+        }
+        assert own <= {"400", "500", "700", "10pt", "9pt", "7.5pt", "0.8em"}, (
+            name,
+            own,
+        )  # on paper in points
 
 
 @pytest.mark.parametrize("palette", read_palettes(), ids=["light", "dark", "print"])

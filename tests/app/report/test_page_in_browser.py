@@ -38,7 +38,7 @@ def test_a_page_is_shown_and_nothing_else_happens(browser, correction, features,
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     page.goto(path.as_uri())
-    assert set(asked) <= {path.as_uri(), "data:,"}
+    assert {url for url in asked if not url.startswith("data:")} == {path.as_uri()}
     assert page.evaluate("typeof ran") == "undefined"
     for opened in (False, True):
         if opened:

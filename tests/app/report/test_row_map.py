@@ -43,8 +43,10 @@ def test_all_points_lie_on_the_map_and_flagged_ones_are_crosses(several):
     points = list_points(chart, "dots") + list_points(chart, "crosses")
     assert all(0 <= x <= row_map.WIDTH and 0 <= y <= row_map.HEIGHT for x, y in points)
     assert [group["label"] for group in chart["groups"]] == [
-        "not flagged", f"flagged: {correction.flagged.sum()} rows",
-    ]  # fmt: skip
+        *(f"labelled {name!r}" for name in ("ant", "bee", "cat", "dog")),
+        f"flagged: {correction.flagged.sum()} rows",
+    ]
+    assert [group.get("number") for group in chart["groups"]] == [0, 1, 2, 3, None]  # of their colours
     assert len(list_points(chart, "crosses")) > 0.9 * correction.flagged.sum()  # some lie on each other
     assert {name for _, _, name in chart["names"]} <= {"ant", "bee", "cat", "dog"} and chart["names"]
 

@@ -134,7 +134,7 @@ def test_a_query_can_only_read(tmp_path, monkeypatch):
 def test_a_query_without_end_is_stopped_by_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("subsvms.app.tables.files.measure_free_memory", lambda: 4e6)
     query = "with recursive r(label) as (select 1 union all select label + 1 from r) select * from r"
-    message = "gives more than 0.001 GB of data, 25% of the free memory: choose fewer rows or columns"
+    message = "gives more than 0.001 GB of data, 25 % of the free memory: choose fewer rows or columns"
     assert_refused(message, read_table, make(tmp_path / "t.db"), "label", query=query)
 
 

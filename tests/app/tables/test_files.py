@@ -108,7 +108,7 @@ def test_a_file_that_is_damaged_or_decompresses_to_more_than_the_memory_holds(tm
     path = tmp_path / f"t.csv{suffix}"
     path.write_bytes(compress(b"a,label\n" + (b"1" * 999 + b",x\n") * 2000, path))  # 2 MB
     monkeypatch.setattr(files, "measure_free_memory", lambda: 4e6)
-    message = "holds more than 0.001 GB of data, 25% of the free memory: free some memory, or save it"
+    message = "holds more than 0.001 GB of data, 25 % of the free memory: free some memory, or save it"
     assert assert_refused(message, read_table, path, "label").startswith(f"{str(path)!r} holds")
     monkeypatch.setattr(files, "measure_free_memory", lambda: 10e6)
     assert len(read_table(path, None)) == 2000

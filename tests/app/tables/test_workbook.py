@@ -160,7 +160,7 @@ def test_a_sheet_that_claims_more_than_the_memory_is_refused(tmp_path, monkeypat
     assert "damaged" not in said
     path = make_xlsx(tmp_path / "t.xlsx", [["a", "label"], ["z" * 30_000, "x"], ["b", "y"]])
     monkeypatch.setattr("subsvms.app.tables.files.measure_free_memory", lambda: 100_000.0)
-    assert_refused("holds more than 2.5e-05 GB of data, 25% of the free memory", read_table, path, "label")
+    assert_refused("holds more than 2.5e-05 GB of data, 25 % of the free memory", read_table, path, "label")
 
 
 def test_one_text_that_all_cells_share_counts_for_each(tmp_path, monkeypatch):

@@ -19,7 +19,9 @@ from subsvms.app.options import (
 from subsvms.exceptions import InputError, Sentence, format_count
 
 USUAL_TARGETS = (0.01, 0.02, 0.05, 0.1)  # for which it says what they would take
-CONFIRM_OPTIONS = "seed level questions import_from who status force port browser".split()
+CONFIRM_OPTIONS = (
+    "seed level questions import_from who status force port browser media_from new_address".split()
+)
 FOLDER_HELP = "Folder that subsvms correct created, such as loans.subsvms"
 TEST_OPTIONS = ("label", "prediction", "hide", "metric", "positive")
 Folder = Annotated[Path, typer.Argument(help=f"{FOLDER_HELP}.")]
@@ -148,7 +150,8 @@ def ask(folder: Path, asked: AuditOptions, part: str, first: str, **how: Any) ->
         else:
             said = first.format(title=desk.title, **desk.page_words)
             said += "" if part == "test" else f", at most {desk.page_words['most_questions']:,}"
-            open_page(desk, said, "answer", "answers", asked.port, asked.browser)
+            how = {name: getattr(asked, name) for name in ("port", "browser", "media_from", "new_address")}
+            open_page(desk, said, "answer", "answers", **how)
             print_progress(desk)
 
 
@@ -160,9 +163,9 @@ def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
     found = ask_forecasts(folder, rates, **how)
     if found is None:  # it was begun, and goes on
         return
-    print_text(f"At most {100 * wanted:.4g}% of the labels wrong: {found.pop(wanted)}.")
+    print_text(f"At most {100 * wanted:.4g} % of the labels wrong: {found.pop(wanted)}.")
     for rate, forecast in found.items():
-        print_text(f"For {100 * rate:.4g}% it would be {forecast}.")
+        print_text(f"For {100 * rate:.4g} % it would be {forecast}.")
     when = "After each answer it says how many labels are wrong at most, if your answers are right"
     when = when if asked.any_stop else "Nothing is claimed before all questions are answered"
     print_text(f"{when}; each answer corrects its label at once.")
@@ -170,7 +173,9 @@ def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
         raise typer.Exit()
 
 
-def open_page(desk: Any, first: str, verb: str, what: str, port: int, browser: bool) -> None:
+def open_page(
+    desk: Any, first: str, verb: str, what: str, port: int, browser: bool, media_from: Any, new_address: bool
+) -> None:
     """Serve a page until Ctrl-C, and say where it is."""
     from subsvms.app.desk.server import serve
 
@@ -182,7 +187,7 @@ def open_page(desk: Any, first: str, verb: str, what: str, port: int, browser: b
         if browser:
             typer.launch(address)
 
-    serve(desk, port=port, ready=ready)
+    serve(desk, port=port, ready=ready, hosts=media_from, renew=new_address)
 
 
 def print_status(folder: Path) -> None:

@@ -62,7 +62,7 @@ class PlainLines:
         elif now - self.printed > PAUSE and 0 < done < total:
             left = (now - self.began) / done * (total - done)
             self.printed = now
-            self.print(f"  {done / total:.0%}, about {left:.0f} s left")
+            self.print(f"  {100 * done / total:.0f} %, about {left:.0f} s left")
 
     def print(self, line: str) -> None:
         """Print a line; if standard error is full or closed, that is no reason to stop."""

@@ -72,9 +72,14 @@ class Applied:
     labels: Labels
     n_rows: int  # rows that are written
     n_kept: int  # issues that nobody decided, and that stay as they were given
-    n_changed: int  # labels that differ from the given ones
+    differing: tuple[int, ...]  # labels that differ from the given ones: decided, answered, unseen, followed
     room: str = "audit"  # or "confirmation": where they were answered
     remarks: tuple[str, ...] = ()  # what may be said about them, in sentences
+
+    @property
+    def n_changed(self) -> int:
+        """How many labels differ from the given ones, from whatever source."""
+        return sum(self.differing)
 
     @property
     def sources(self) -> str:
@@ -85,13 +90,17 @@ class Applied:
             len(some) for some in (self.labels.decided, self.labels.answered, self.labels.unseen)
         )
         parts = []
+        told = [
+            "" if n == of else f" ({n:,} of them differ{'s' * (n == 1)})"
+            for n, of in zip(self.differing, (n_decided, n_answered, n_unseen), strict=False)
+        ]
         if n_decided or not (n_answered or n_unseen):
-            parts.append(f"{format_count(n_decided, 'row was', 'rows were')} decided by people")
+            parts.append(f"{format_count(n_decided, 'row was', 'rows were')} decided by people{told[0]}")
         if n_answered:
             was = "" if parts else " was" if n_answered == 1 else " were"
-            parts.append(f"{n_answered:,}{was} answered in the {self.room}")
+            parts.append(f"{n_answered:,}{was} answered in the {self.room}{told[1]}")
         if n_unseen:
-            parts.append(f"{format_count(n_unseen, 'was', 'were')} changed by it unseen")
+            parts.append(f"{format_count(n_unseen, 'was', 'were')} changed by it unseen{told[2]}")
         return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
     @property
@@ -129,12 +138,16 @@ def apply_labels(
         result = Result.read(desk)
         labels = Labels.find(desk, result, undecided)
         check_labels(desk, labels, undecided)
-        n_changed = write_decided(desk, path, labels, force=force)
+        write_decided(desk, path, labels, force=force)
+        differing = tuple(
+            sum(map(ne, some.values(), desk.source.labels_of(list(some))))
+            for some in (labels.decided, labels.answered, labels.unseen, labels.followed)
+        )
         n_rows = desk.source.n_rows - len(labels.dropped)
         n_kept = len(desk.place.keys() - labels.known - labels.followed.keys())
         remarks = (*result.claims, *remark_on_audit(desk, labels, result))
         room = "confirmation" if isinstance(result.turns, Confirm) else "audit"
-        done = Applied(path, labels, n_rows, n_kept, n_changed, room, remarks)
+        done = Applied(path, labels, n_rows, n_kept, differing, room, remarks)
         try:  # the report follows the table: without it, nothing was applied
             desk.add_to_report(result.describe(), _describe_final(desk, done, result.claims, undecided))
         except TableError as error:
@@ -199,11 +212,12 @@ def _choose_output(desk: ReviewDesk, output: Path | None, *, force: bool) -> Pat
     return path
 
 
-def write_decided(desk: ReviewDesk, path: Path, new: Labels, *, force: bool) -> int:
-    """Write the table with other labels in some rows, and without some; return how many labels differ."""
+def write_decided(desk: ReviewDesk, path: Path, new: Labels, *, force: bool) -> None:
+    """Write the table with other labels in some rows, and without some."""
     changes = new.followed | new.unseen | new.answered | new.decided
     if desk.in_parts:
-        return write_final(desk.record, path, changes, new.dropped, force=force)
+        write_final(desk.record, path, changes, new.dropped, force=force)
+        return
     table = desk.table
     labels, keep = table.labels.copy(), np.ones(len(table), dtype=bool)
     for row, label in changes.items():
@@ -211,7 +225,6 @@ def write_decided(desk: ReviewDesk, path: Path, new: Labels, *, force: bool) -> 
     keep[[row - 1 for row in new.dropped]] = False
     kept = table if keep.all() else keep_rows(table, keep)
     write_table(kept, path, labels[keep], show_given(kept), force=force)
-    return int(sum(map(ne, labels[keep], table.labels[keep])))
 
 
 def _describe_final(desk: ReviewDesk, done: Applied, claims: list[str], undecided: str) -> dict[str, Any]:

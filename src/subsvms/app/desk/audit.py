@@ -21,7 +21,7 @@ from subsvms.app.desk.opened import Desk, refuse_old
 from subsvms.app.desk.questions import Confirm, Reach, Sample, Turns, take
 from subsvms.app.features.make import LEFT_OUT
 from subsvms.app.options import tell_flags, write_command
-from subsvms.app.quoting import show
+from subsvms.app.quoting import mark_classes, show
 from subsvms.app.runs.answer_store import Answer, NotAsked, check_name
 from subsvms.app.runs.describe import cut
 from subsvms.exceptions import NOTHING, Setting, TableError
@@ -90,7 +90,8 @@ class QuestionDesk(Desk):
         """What stays the same while the page is open."""
         return {
             "title": self.title, "label": cut(self.options.label), "classes": self.classes,
-            "folder": str(self.folder), "part": self.part, "is_blind": self.work.is_blind,
+            "marks": mark_classes(self.classes), "folder": str(self.folder), "part": self.part,
+            "is_blind": self.work.is_blind,
         }  # fmt: skip
 
     def _open(self, create: bool, wanted: dict[str, Any]) -> None:

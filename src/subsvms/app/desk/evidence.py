@@ -9,7 +9,9 @@ those that speak against it:
   change to have the values of the other;
 - text: half the distance between how much the words of both sides lean to either class.
 
-A column that the run did not use says nothing about the verdict, whatever its values: it comes last.
+A column that the run did not use says nothing about the verdict, whatever its values: it comes last. Where
+there are no rows to compare with, as beyond the worst of a large table, rows of a sample with either label
+stand on the sides, and a value is shown among theirs (`Columns.place`).
 
 The features of a text are groups of letters, condensed, and the SVMs are not linear in them, so there are no
 weights of words to show. What is shown is what a reader can check by searching: how much more often a word
@@ -19,10 +21,11 @@ occurs in rows that carry the one label than in rows that carry the other,
 
 with n_a of the N_a texts of class a that contain it (each word once a text). Its variance is the sum of
 1 / (n + 1/2) + 1 / (N - n + 1/2) over both classes; words that differ by less than twice its root are left
-alone (after Monroe, Colaresi and Quinn, "Fightin' words", 2008). The labels are those given, wrong ones
-included, which weakens the words but does not turn them round.
+alone, and so are words like "the" in some languages (`stop_words.txt`), whatever they differ by (after
+Monroe, Colaresi and Quinn, "Fightin' words", 2008). The labels are those given, wrong ones included, which
+weakens the words but does not turn them round.
 
-Tables are counted once, from at most `TEXTS` evenly spaced texts, each up to `CHARACTERS` characters.
+Tables are counted once, from at most `SAMPLE` evenly spaced texts, each up to `CHARACTERS` characters.
 All of it follows from the table and the record of the run, and is found when it is first asked for.
 """
 
@@ -30,7 +33,8 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from math import exp, isfinite, log, sqrt
 from typing import Any, NamedTuple
 
@@ -41,10 +45,11 @@ from subsvms.app.features.columns import Meaning, find_meaning, read_column
 from subsvms.app.tables.arrow import list_values
 
 LONG = 100  # characters of a text that is read rather than compared
-SAMPLE = 10_000  # rows from which the scale of a column is found
+SAMPLE = 10_000  # rows that show ranges of columns, and words; half a second for texts of 500 letters
 EXCERPT = 160  # characters of a value in a list
 WIDE = 2.0  # standard deviations between the sides of a column that separates fully
-TEXTS = 10_000  # half a second for texts of 500 characters
+READ = 200  # texts of a class that are read to see how much they lean
+RANGE = (0.1, 0.5, 0.9)  # quantiles of a class: eight in ten of its values lie between the outer ones
 CHARACTERS = 2000
 WORD = re.compile(r"\w{2,}")
 LEAST_ERRORS = 2.0  # by which a word must differ
@@ -52,6 +57,13 @@ STRONG = 3.0  # delta of a word that is marked fully: twenty times the odds
 MOST_MARKS = 40  # in one text, the strongest
 
 Mark = list[Any]  # start, end (in UTF-16 code units, as JavaScript counts), "for" or "against", strength
+
+
+@cache
+def read_stop_words() -> frozenset[str]:
+    """Return words that are evidence for nothing."""
+    text = (files("subsvms.app.desk") / "stop_words.txt").read_text(encoding="utf-8")
+    return frozenset(word for line in text.splitlines() if line[:1] != "#" for word in line.split())
 
 
 class WordCounts:
@@ -81,7 +93,8 @@ class WordCounts:
                 m_texts = sum(self.n_texts) - n_texts
             delta = _logit(n, n_texts) - _logit(m, m_texts)
             error = sqrt(sum(1 / (count + 0.5) for count in (n, n_texts - n, m, m_texts - m)))
-            self._known[asked] = delta if abs(delta) > LEAST_ERRORS * error else 0.0
+            counts = abs(delta) > LEAST_ERRORS * error and word not in read_stop_words()
+            self._known[asked] = delta if counts else 0.0
         return self._known[asked]
 
     def mark(self, text: str, suggested: int, given: int) -> list[Mark]:
@@ -133,6 +146,7 @@ class Columns:
     def __init__(self, desk: Any):
         self.desk, self.names = desk, desk.shown_columns
         self._words: dict[str, WordCounts] = {}
+        self._contrasts: dict[tuple[int, int], dict[str, tuple[float, list]]] = {}  # by classes
 
     @cached_property
     def uses(self) -> dict[str, str | None]:
@@ -159,21 +173,37 @@ class Columns:
     @cached_property
     def numbers(self) -> dict[str, tuple[Meaning, float]]:
         """How to read the columns that the run used as numbers, and their standard deviations."""
-        names, found = [name for name, use in self.uses.items() if use == "Numbers"], {}
-        sample = self.desk.source.sample(SAMPLE, names)[0] if names else {}
-        for name in names:
-            meaning = find_meaning(sample[name])
+        found = {}
+        for name in [name for name, use in self.uses.items() if use == "Numbers"]:
+            meaning = find_meaning(self._sample[0][name])
             if meaning is not None and meaning.kind == "number":
-                values = read_column(sample[name], meaning)
+                values = read_column(self._sample[0][name], meaning)
                 found[name] = meaning, float(np.nanstd(values)) if np.isfinite(values).any() else 0.0
         return found
+
+    @cached_property
+    def _sample(self) -> tuple[Any, np.ndarray]:
+        """Rows from all over the table, in the columns that were used, and their class numbers."""
+        used = [name for name in self.names if self.uses[name] is not None]
+        taken, labels = self.desk.source.sample(SAMPLE, used if self.desk.columns else None)
+        return taken, self.desk.named.number(labels)
+
+    @cached_property
+    def _sampled(self) -> dict[str, np.ndarray]:
+        """Their values: numbers, or text."""
+        taken = self._sample[0]
+        return {name: self._read(name, taken[name]) for name in taken.column_names}
+
+    def _read(self, name: str, column: Any) -> np.ndarray:
+        if name in self.numbers:
+            return read_column(column, self.numbers[name][0])
+        return np.array([*map(as_text, list_values(column)), None], dtype=object)[:-1]
 
     def words_of(self, name: str) -> WordCounts:
         """Return the words of a text column, counted by class."""
         if name not in self._words:
-            taken, labels = self.desk.source.sample(TEXTS, [name])
-            texts, codes = map(as_text, list_values(taken[name])), self.desk.named.number(labels).tolist()
-            self._words[name] = WordCounts(texts, codes, len(self.desk.labels))
+            codes = self._sample[1].tolist()
+            self._words[name] = WordCounts(self._sampled[name], codes, len(self.desk.labels))
         return self._words[name]
 
     @cached_property
@@ -182,25 +212,72 @@ class Columns:
         rows = sorted({row for sides in self.desk.compared for side in sides for row in side})
         used = [name for name in self.names if self.uses[name] is not None]
         taken = self.desk.take(rows, used)
-        values: dict[str, list] = {}
-        for name, column in zip(used, taken.columns, strict=True):
-            if name in self.numbers:
-                values[name] = read_column(column, self.numbers[name][0]).tolist()
-            else:
-                values[name] = list(map(as_text, list_values(column)))
-        return {row: place for place, row in enumerate(rows)}, values
+        columns = zip(used, taken.columns, strict=True)
+        return {row: i for i, row in enumerate(rows)}, {
+            name: self._read(name, column).tolist() for name, column in columns
+        }
 
     def rank(self, number: int) -> list[Column]:
         """Return the columns, those first that tell the witnesses of an issue apart."""
         places, values = self.compared
         sides = [[places[row] for row in side] for side in self.desk.compared[number]]
-        found = []
+        alone, found = self._contrast(number) if not any(sides) else {}, []
         for name in self.names:
             used = self.uses[name] is not None
             first, second = ([values[name][place] for place in side] if used else [] for side in sides)
-            apart = self._separate(name, first, second, number) if first and second else 0.0
+            apart = alone[name][0] if name in alone else 0.0
+            apart = self._separate(name, first, second, number) if first and second else apart
             found.append(Column(name, apart, used, name in self.long))
         return sorted(found, key=lambda column: (not column.used, -column.separation))
+
+    def _contrast(self, number: int) -> dict[str, tuple[float, list]]:
+        """Return how well each column tells the classes of an issue apart in the sample, and what it holds.
+
+        That is `RANGE` of numbers in either class, and of all else how often each value occurs.
+        """
+        classes, codes = self._find_classes(number), self._sample[1]
+        if classes not in self._contrasts:
+            new, old = classes
+            sides = codes == new, codes == old if old >= 0 else (codes >= 0) & (codes != new)
+            found = self._contrasts[classes] = {}
+            for name, values in self._sampled.items():
+                is_number = name in self.numbers
+                first, second = (values[side & np.isfinite(values) if is_number else side] for side in sides)
+                if len(first) and len(second):
+                    most = None if is_number else READ
+                    apart = self._separate(name, first[:most].tolist(), second[:most].tolist(), number)
+                    told = [np.quantile(one, RANGE).tolist() if is_number else Counter(one.tolist())
+                            for one in (first, second)]  # fmt: skip
+                    found[name] = apart, told
+        return self._contrasts[classes]
+
+    def place(self, number: int) -> dict[str, Any]:
+        """Return, for each short column, where the value of an issue lies among those of its two classes.
+
+        For numbers `RANGE` of either class, and the range of both with the value; for others which share of
+        either class has the value.
+        """
+        taken, found = self.desk.take([int(self.desk.rows[number])]), {}
+        for name, (_, told) in self._contrast(number).items():
+            own = self._read(name, taken[name])[0]
+            if name in self.numbers:
+                ends = [end for side in told for end in side] + [float(own)] * isfinite(own)
+                known = float(own) if isfinite(own) else None
+                found[name] = {"own": known, "low": min(ends), "high": max(ends), "ranges": told}
+            elif name not in self.long:
+                found[name] = {"shares": [side[own] / side.total() for side in told]}
+        return found
+
+    def measure(self, rows: list[int]) -> list[dict[str, float]]:
+        """Return by how many standard deviations the numbers of rows after the first are above its own."""
+        found: list[dict[str, float]] = [{} for _ in rows[1:]]
+        taken = self.desk.take(rows)
+        for name, (_, scale) in self.numbers.items():
+            own, *others = self._read(name, taken[name]).tolist()
+            for one, other in zip(found, others, strict=True):
+                if scale > 0 and isfinite(own) and isfinite(other):
+                    one[name] = round((other - own) / scale, 2)
+        return found
 
     def _separate(self, name: str, first: list, second: list, number: int) -> float:
         if name in self.numbers:
@@ -220,9 +297,11 @@ class Columns:
         return {name: self.words_of(name).mark(values[name], *classes) for name in long}
 
 
-def shorten(text: str, most: int = EXCERPT) -> str:
-    """Return the beginning of a text in one line."""
-    line = " ".join(text[: 4 * most].split())
+def shorten(text: str, most: int = EXCERPT, around: str = "") -> str:
+    """Return the beginning of a text in one line, or the part around a text that is searched for."""
+    place = text.casefold().find(around.casefold())
+    start = place - most // 3 if place > 2 * most // 3 else 0
+    line = "…" * (start > 0) + " ".join(text[start : start + 4 * most].split())
     return line if len(line) <= most else line[:most] + "…"
 
 

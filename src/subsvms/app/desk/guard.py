@@ -9,6 +9,12 @@ import base64
 import hashlib
 import hmac
 import json
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader
@@ -38,9 +44,48 @@ HEADERS = {
     "cache-control": "no-store",
 }
 STRANGER = (
-    "This address is incomplete, or it was printed by a page that has ended: open the whole address that "
-    "subsvms {room} printed last."
+    "This address is incomplete, or a newer one has replaced it: open the whole address that subsvms {room} "
+    "printed last."
 )
+
+
+def make_token(path: Path, *parts: str, renew: bool = False) -> str:
+    """Return the token of a page, the same whenever it is opened: made from its parts and a secret file.
+
+    A file that others can read or write, or whose owner is another, is no secret: a new one takes its place.
+    Where none can be kept, the token is new each time.
+    """
+    secret = secrets.token_bytes(32)
+    try:
+        with suppress(FileNotFoundError):
+            if renew or not is_secret(path):
+                path.unlink()
+        with suppress(FileExistsError), open(path, "xb", opener=_open_own) as file:
+            file.write(secret)
+        secret = path.read_bytes() if is_secret(path) else secret
+    except OSError:
+        pass  # the folder cannot be written to
+    found = hmac.digest(secret, json.dumps(parts).encode(), "sha256")
+    return base64.urlsafe_b64encode(found[:24]).decode()
+
+
+def _open_own(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def is_secret(path: Path) -> bool:
+    """Return whether only its owner can read a file, and that is us; Windows says so in other ways."""
+    found = path.lstat()
+    plain = stat.S_ISREG(found.st_mode) and found.st_size == 32 and found.st_nlink == 1
+    return plain and (os.name == "nt" or (not found.st_mode & 0o077 and found.st_uid == os.getuid()))
+
+
+def make_headers(kinds: Iterable[str], hosts: Iterable[str]) -> dict[str, str]:
+    """Return the headers of all answers: `HEADERS`, opened for sounds and for hosts on the web if wanted."""
+    policy, others = HEADERS["content-security-policy"], "".join(f" {host}" for host in hosts)
+    policy = policy.replace("img-src 'self' data:", f"img-src 'self' data:{others}")
+    policy += f"; media-src 'self'{others}" if "audio" in kinds else ""
+    return HEADERS | {"content-security-policy": policy}
 
 
 class Refusal(Exception):
@@ -54,8 +99,9 @@ class Refusal(Exception):
 class Guard:
     """Lets only requests through that are made to this machine, from its own page, with the token."""
 
-    def __init__(self, app: ASGIApp, token: str, hosts: set[str], room: str):
+    def __init__(self, app: ASGIApp, token: str, hosts: set[str], room: str, headers: dict[str, str]):
         self.app, self.room = app, room  # what the page is called
+        self.headers = [(name.encode(), value.encode()) for name, value in headers.items()]
         self.token = token  # first part of the path of every request that is answered
         self.hosts = hosts  # names and ports under which it answers, such as "127.0.0.1:80"
 
@@ -66,8 +112,7 @@ class Guard:
 
         async def send_strictly(message):
             if message["type"] == "http.response.start":
-                extra = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message = {**message, "headers": [*message.get("headers", []), *extra]}
+                message = {**message, "headers": [*message.get("headers", []), *self.headers]}
             await send(message)
 
         refusal = self.check(scope)

@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from subsvms._atomic import explaining, write_whole
 from subsvms._labels import Classes
 from subsvms.app import names
+from subsvms.app.desk.media import SAMPLE, NotShown, find_media, read_media
 from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
 from subsvms.app.options import write_command
 from subsvms.app.quoting import show
@@ -110,6 +112,19 @@ class Desk:
         """Return the values of each of some rows, which count from 1, as text."""
         columns = [list_values(column) for column in self.take(rows).columns]
         return [[as_text(column[i]) for column in columns] for i in range(len(rows))]
+
+    @cached_property
+    def media(self) -> dict[str, str]:
+        """The shown columns that name pictures or sounds: {name: "image" or "audio"}."""
+        return find_media(self.source.sample(SAMPLE, self.columns)[0]) if self.columns else {}
+
+    def read_media(self, row: int, column: str) -> tuple[bytes, str]:
+        """Return the bytes and the type of the picture or sound that a column names in a row."""
+        paths = [path for path in self.record.input.paths if not is_address(path)]
+        if column not in self.media or not 1 <= row <= self.source.n_rows or not paths:
+            raise NotShown("There is no such picture or sound.")
+        (value,) = list_values(self.take([row], [column])[column])
+        return read_media(Path(paths[0]).parent, as_text(value))
 
     def check_folder(self, path: Path) -> Path:
         """Return where to write a folder; never one that the run wrote, or that holds the table."""

@@ -8,7 +8,7 @@ looked at each, and nothing follows from that about how many suggestions are rig
 """
 
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ from subsvms._numbers import lower_limit, upper_limit
 from subsvms.app.desk.evidence import Columns, shorten
 from subsvms.app.desk.opened import Desk
 from subsvms.app.desk.rows import as_text
-from subsvms.app.quoting import show
+from subsvms.app.quoting import mark_classes, show
 from subsvms.app.runs.answer_store import VERDICTS, Act, Conflict, Decided, Decision
-from subsvms.app.runs.parquet_files import DIGITS, SIDES
+from subsvms.app.runs.parquet_files import DIGITS, ODDS, SIDES
 from subsvms.app.tables.arrow import list_values
 from subsvms.exceptions import CHARACTERS_SHOWN, TableError
 
 PAGE_ROWS = 200  # issues in one answer, at most
 VALUES_OFFERED = 100  # of a column, to filter by
 PREVIEWED = 2  # columns of a row in the list
-DETAILS = ("label_quality", "vote_share", "withstands", "is_label_issue", "reason")
+DETAILS = ("confidence", "label_quality", "vote_share", "withstands", "is_label_issue", "reason")
 SORTS = ("worst", "row", "confidence", "given", "suggested")
-STATUSES = ("open", "decided", "skipped", "disputed", "all")
+STATUSES = ("open", "decided", "skipped", "disputed", "second", "all")
 CONFIDENCE = 0.95  # of each end of the expected precision
 OPEN, DECIDED, SKIPPED = range(3)
 
@@ -45,11 +45,11 @@ class Filter:
 
     given: str | None = None  # names of classes
     suggested: str | None = None
-    # range of the number that is shown: how likely the given label is wrong, or where there is none, how
-    # likely the suggested one is right
-    low: float = 0.0
+    low: float = 0.0  # range of how likely the given label is wrong; 0 where there is none
     high: float = 1.0
-    status: str = "all"  # one of STATUSES: disputed are rows that people decided differently
+    # one of STATUSES: disputed are rows that people decided differently, and nobody settled since; second
+    # are those that others decided, for another opinion
+    status: str = "all"
     who: str | None = None  # whose decision holds now, and which
     verdict: str | None = None
     note: str | None = None  # {"yes"} or None: only rows with a note of anybody
@@ -73,7 +73,8 @@ class Standing(NamedTuple):
     """Where one issue stands."""
 
     status: int  # OPEN, DECIDED or SKIPPED
-    # whether the row is left out, has a note of anybody, and was decided differently by several people
+    # whether the row is left out, has a note of anybody, and waits for somebody to settle what several
+    # people decided differently
     dropped: bool
     noted: bool
     disputed: bool
@@ -87,12 +88,22 @@ FLAGS = ("dropped", "noted", "disputed", "judged", "accepted")
 
 
 def assess(stack: Sequence[Decision]) -> Standing:
-    """Return where an issue stands, from the decisions that were not taken back, oldest first."""
+    """Return where an issue stands, from the decisions that were not taken back, oldest first.
+
+    Whoever decides a disputed row alone has seen what it is about, and settles it, whatever others said; not
+    what comes in the same moment, such as the answers of several people in one file.
+    """
     if not stack:
         return Standing(OPEN, False, False, False, False, False, {})
     latest = stack[-1]
     last = {one.who: one for one in stack}
-    opinions = {one.who: (one.verdict == "drop", one.label) for one in stack if one.verdict != "skip"}
+    opinions: dict[str, Any] = {}
+    at = ""  # of the last one
+    for one in stack:
+        if one.verdict != "skip":
+            if one.n_rows == 1 and one.at > at and len(set(opinions.values())) > 1:
+                opinions.clear()
+            opinions[one.who], at = (one.verdict == "drop", one.label), one.at
     alone = {one.who: one for one in stack if one.n_rows == 1}
     judgements = [
         one
@@ -185,9 +196,15 @@ class ReviewDesk(Desk):
         self.given = self.named.number(self.source.labels_of(self.rows))
         self.suggested = self.named.number(found["suggested_label"])
         self.flagged = np.array(found["is_label_issue"].to_pylist(), dtype=bool)
-        self.confidence = found["confidence"].to_numpy()
         quality = found["label_quality"].to_numpy(zero_copy_only=False)
         self.expected = 1.0 - np.round(quality, DIGITS)  # that the label is wrong; NaN if none was given
+        self.next: list[list[Any] | None] = [None] * len(found)  # the runner-up, and its probability
+        if "probability" in found.column_names:
+            self.probability = found["probability"].to_numpy()
+            pairs = zip(*(found[name].to_pylist() for name in ODDS[1:]), strict=True)
+            self.next = [None if p is None else [as_text(label), p] for label, p in pairs]
+        else:  # a run of an earlier version
+            self.probability = np.fmin(found["confidence"].to_numpy(), self.expected)
         sides = zip(*(found[side].to_pylist() for side in SIDES), strict=True)
         self.compared = [(supporting or [], opposing or []) for supporting, opposing in sides]
         return self.place
@@ -238,10 +255,9 @@ class ReviewDesk(Desk):
         found = self.record.found
         return {
             "title": self.title, "label": self.options.label, "classes": self.classes, "keys": self.classes,
-            "columns": self.columns, "long_columns": self.about.long, "issues": len(self),
-            "words": found.words, "action": found.action, "folder": str(self.folder),
+            "marks": mark_classes(self.classes), "columns": self.columns, "long_columns": self.about.long,
+            "issues": len(self), "words": found.words, "action": found.action, "folder": str(self.folder),
             "people": sorted(who for who, acts in self.decisions.done.items() if acts),
-            "is_parts": self.in_parts,
         }  # fmt: skip
 
     def common_values(self, column: str) -> list[list[Any]]:
@@ -259,9 +275,22 @@ class ReviewDesk(Desk):
                 self._by_column[column] = list(map(as_text, cells))
             return self._by_column[column]
 
-    def find(self, wanted: Filter) -> np.ndarray:
-        """Return the places of the issues that match a filter, in its order."""
-        shown = np.where(np.isnan(self.expected), self.confidence, self.expected)
+    def sees(self, row: int, viewer: str | None) -> bool:
+        """Return whether a person may know what others decided about a row: after an answer of their own.
+
+        Or if the row is disputed: whoever settles it must know. None is for programs, which see all.
+        """
+        own = (one.who == viewer and one.verdict != "skip" for one in self.decisions.stacks.get(row, []))
+        return viewer is None or any(own) or bool(self.progress.flags["disputed"][self.place[row]])
+
+    def sees_latest(self, row: int, viewer: str | None) -> bool:
+        """Return whether a person may know what holds for a row."""
+        latest = self.decisions.latest(row)
+        return latest is None or latest.who == viewer or self.sees(row, viewer)
+
+    def find(self, wanted: Filter, viewer: str | None = None) -> np.ndarray:
+        """Return the places of the issues that match a filter, in its order, as far as a person may know."""
+        shown = np.nan_to_num(self.expected)
         keep = (shown >= wanted.low) & (shown <= wanted.high)
         for name, codes in ((wanted.given, self.given), (wanted.suggested, self.suggested)):
             if name is not None:
@@ -269,19 +298,24 @@ class ReviewDesk(Desk):
                 keep &= codes == self.classes.index(name)
         if wanted.status == "disputed":
             keep &= self.progress.flags["disputed"]
+        elif wanted.status == "second":
+            keep &= self.progress.status == DECIDED
+            keep[keep] = [not self.sees(row, viewer or "") for row in self.rows[keep].tolist()]
         elif wanted.status != "all":
             keep &= self.progress.status == STATUSES.index(wanted.status)
         if wanted.note is not None:
             keep &= self.progress.flags["noted"]
         if wanted.who is not None or wanted.verdict is not None:
             keep &= self._find_decided(wanted.who, wanted.verdict)
+        if wanted.note or wanted.who or wanted.verdict:  # which would tell what is hidden
+            keep[keep] = [self.sees_latest(row, viewer) for row in self.rows[keep].tolist()]
         if wanted.column is not None and wanted.value is not None:
             keep &= np.array([cell == wanted.value for cell in self.values_of(wanted.column)], dtype=bool)
         if wanted.search:
             keep &= self.source.search(self.rows, wanted.search)
         found = np.flatnonzero(keep)
         key = {
-            "worst": -self.expected[found], "row": self.rows[found], "confidence": -self.confidence[found],
+            "worst": -self.expected[found], "row": self.rows[found], "confidence": -self.probability[found],
             "given": self.given[found], "suggested": self.suggested[found],
         }[wanted.sort]  # fmt: skip
         return found[np.argsort(key, kind="stable")]
@@ -295,32 +329,59 @@ class ReviewDesk(Desk):
                 found[place] = who in (None, latest.who) and verdict in (None, latest.verdict)
         return found
 
-    def list_briefly(self, numbers: list[int]) -> list[dict[str, Any]]:
-        """Return what a list shows of some issues."""
+    def summarise(self) -> dict[str, dict[str, Counter[str]]]:
+        """Return what was decided: verdicts by person, and what became of labels by class."""
+        people, classes = defaultdict[str, Counter[str]](Counter), defaultdict[str, Counter[str]](Counter)
+        for row, place in self.place.items():
+            decision = self.decisions.latest(row)
+            if decision is None:
+                continue
+            people[decision.who][decision.verdict] += 1
+            before = self.classes[self.given[place]] if self.given[place] >= 0 else None
+            after = before if decision.verdict in ("skip", "drop") else str(decision.label)
+            if before is not None:
+                moves = {"drop": "out", "skip": "open"}.get(decision.verdict, "from")
+                classes[before]["kept" if moves == "from" and after == before else moves] += 1
+            if after is not None and after != before:
+                classes[after]["to"] += 1
+        return {"people": people, "classes": classes}
+
+    def list_briefly(
+        self, numbers: list[int], viewer: str | None = None, search: str = ""
+    ) -> list[dict[str, Any]]:
+        """Return what a list shows of some issues, with excerpts around what was searched for."""
         return [
-            self.brief(number) | {"preview": preview}
-            for number, preview in zip(numbers, self._preview(numbers), strict=True)
+            self.brief(number, viewer) | {"preview": preview}
+            for number, preview in zip(numbers, self._preview(numbers, search), strict=True)
         ]
 
-    def brief(self, number: int) -> dict[str, Any]:
-        """Return what is known about an issue in short, but for the preview of its values."""
+    def brief(self, number: int, viewer: str | None = None) -> dict[str, Any]:
+        """Return what is known about an issue in short, but for the preview of its values.
+
+        Of a decision that the viewer must not know yet, there is the number of its act.
+        """
         row, expected = int(self.rows[number]), self.expected[number]
+        latest = self.decisions.latest(row)
+        decision = _as_plain(latest)
+        if latest is not None and not self.sees_latest(row, viewer):
+            decision = dict.fromkeys(decision or (), None) | {"act": latest.act, "hidden": True}
         return {
             "row": row, "id": self.names[number] if self.names else None,
             "given": self.classes[self.given[number]] if self.given[number] >= 0 else None,
-            "suggested": self.classes[self.suggested[number]], "confidence": float(self.confidence[number]),
+            "suggested": self.classes[self.suggested[number]], "next": self.next[number],
+            "probability": float(self.probability[number]),
             "expected": None if np.isnan(expected) else float(expected),
-            "flagged": bool(self.flagged[number]), "decision": _as_plain(self.decisions.latest(row)),
+            "flagged": bool(self.flagged[number]), "decision": decision,
         }  # fmt: skip
 
-    def _preview(self, numbers: list[int]) -> list[list[dict[str, str]]]:
+    def _preview(self, numbers: list[int], search: str) -> list[list[dict[str, str]]]:
         """Return an excerpt of each issue's long text, or of the two columns that matter most."""
         shown = [self._choose_previewed(number) for number in numbers]
         needed = sorted({name for names in shown for name in names})
         taken = self.take(self.rows[numbers], needed)
         cells = {name: list_values(taken[name]) for name in needed}
         return [
-            [{"column": name, "excerpt": shorten(as_text(cells[name][i]))} for name in names]
+            [{"column": name, "excerpt": shorten(as_text(cells[name][i]), around=search)} for name in names]
             for i, names in enumerate(shown)
         ]
 
@@ -331,9 +392,9 @@ class ReviewDesk(Desk):
             self._previewed[number] = long or [column.name for column in ranked[:PREVIEWED]]
         return self._previewed[number]
 
-    def describe(self, row: int) -> dict[str, Any]:
+    def describe(self, row: int, viewer: str | None = None) -> dict[str, Any]:
         """Return all that is known about an issue, and the rows that speak for and against it."""
-        number = self.place[row]
+        number, stack = self.place[row], self.decisions.stacks.get(row, [])
         columns, n_supporting = self.about.rank(number), len(self.compared[number][0])
         witnesses = [one for side in self.compared[number] for one in side]
         rows = [dict(zip(self.shown_columns, line, strict=True)) for line in self.show([row, *witnesses])]
@@ -341,9 +402,10 @@ class ReviewDesk(Desk):
             {"values": [one[column.name] for column in columns], "marks": self.about.mark(one, number)}
             for one in rows
         ]
+        labels, apart = self.source.labels_of(witnesses), self.about.measure([row, *witnesses])
         found = [
-            {"row": witness, "label": str(label), **other}
-            for witness, label, other in zip(witnesses, self.source.labels_of(witnesses), others, strict=True)
+            {"row": witness, "label": str(label), "apart": far, **other}
+            for witness, label, far, other in zip(witnesses, labels, apart, others, strict=True)
         ]
         (known,) = self.issues.slice(number, 1).to_pylist()
         flips, carriers = known.get("flips"), None  # which large tables and old runs lack
@@ -353,9 +415,10 @@ class ReviewDesk(Desk):
                 {"row": row, "label": str(label), "weight": weight}
                 for row, label, weight in zip(known["carriers"], labels, known["carried"], strict=True)
             ]
-        return self.list_briefly([number])[0] | {name: known[name] for name in DETAILS} | own | {
+        return self.list_briefly([number], viewer)[0] | {name: known[name] for name in DETAILS} | own | {
             "columns": [column._asdict() for column in columns],
-            "history": [_as_plain(decision) for decision in self.decisions.stacks.get(row, [])],
+            "history": [_as_plain(one) for one in stack if one.who == viewer or self.sees(row, viewer)],
+            "places": {} if witnesses else self.about.place(number),
             "supporting": found[:n_supporting], "opposing": found[n_supporting:], "flips": flips,
             "carriers": carriers,
         }  # fmt: skip

@@ -170,13 +170,16 @@ class PartRows(Rows):
 
         schema = parquet_files.make_schema(self.label_type)
         schema = pa.schema([field for field in schema if field.name not in SIDES])
-        found = [schema.empty_table()]
+        found: list[Any] = []
+        odds = parquet_files.list_odds(self.label_type)
         for path in paths:
             with reading(path) as file:
+                if not found and odds[0].name in file.schema_arrow.names:
+                    schema = pa.schema([*schema, *odds])
                 found.append(check_values(file.read(schema.names).cast(schema)))
                 self._issue_groups += _list_groups(file, path)
         with explaining_damage(self.folder / ISSUE_PARTS):
-            table = pa.concat_tables(found).combine_chunks()
+            table = pa.concat_tables(found or [schema.empty_table()]).combine_chunks()
             for name in parquet_files.SHARES:
                 known = pa.array(table[name].to_numpy(), from_pandas=True)
                 table = table.set_column(table.column_names.index(name), schema.field(name), known)

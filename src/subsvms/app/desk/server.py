@@ -9,7 +9,6 @@ thinks of a row: the questions do not hold it.
 
 import asyncio
 import queue
-import secrets
 import socket
 import sys
 import threading
@@ -29,17 +28,30 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from subsvms.app.desk.guard import TEMPLATES, Guard, Refusal, answer, parse_int, read_body
+from subsvms.app.desk.guard import (
+    TEMPLATES,
+    Guard,
+    Refusal,
+    answer,
+    make_headers,
+    make_token,
+    parse_int,
+    read_body,
+)
+from subsvms.app.desk.media import NotShown, check_hosts
 from subsvms.app.desk.review import PAGE_ROWS, Filter, ReviewDesk
+from subsvms.app.names import PAGE_SECRET, RECORD
 from subsvms.app.options import FIRST_PORT
 from subsvms.app.runs.answer_store import Act, Conflict, NotAsked, NothingToUndo, check_name, check_note
 from subsvms.app.runs.history_file import BrokenFile
+from subsvms.app.tables.files import digest_file
 from subsvms.exceptions import InputError, TableError, format_count
 
 if TYPE_CHECKING:  # it imports packages that take seconds, which a review does not need
     from subsvms.app.desk.audit import QuestionDesk
 
 HOST = "127.0.0.1"
+SANDBOX = "sandbox; default-src 'none'"  # of a picture or sound: opened alone, it can do nothing either
 N_PORTS = 100  # to try
 REFRESH_SECONDS = 0.5  # between looks for what other processes decided
 PATIENCE = 0.2  # seconds between looks for Ctrl-C while a program waits
@@ -50,10 +62,16 @@ Work = Callable[[Asked], Awaitable[Any]]
 
 def serve(
     desk: "ReviewDesk | QuestionDesk", *, port: int, ready: Callable[[str], None],
-    started: Callable[[Any], None] | None = None,
+    started: Callable[[Any], None] | None = None, hosts: Sequence[str] = (), renew: bool = False,
 ) -> None:  # fmt: skip
-    """Serve the page of a desk until Ctrl-C, and tell its address when it can be opened."""
+    """Serve the page of a desk until Ctrl-C, and tell its address when it can be opened.
+
+    hosts: on the web, from which the page may show pictures and sounds.
+    renew: whether the page gets another address than before.
+    """
     import uvicorn
+
+    web = check_hosts(hosts)
 
     class Server(uvicorn.Server):
         async def startup(self, sockets=None):
@@ -62,8 +80,10 @@ def serve(
 
     listener = open_socket(port)
     port = listener.getsockname()[1]
-    token = secrets.token_urlsafe(24)
-    app = make_app(desk, token, {f"{HOST}:{port}", f"localhost:{port}"})
+    # A tab of before goes on if it is of the same page about the same run: rows mean other ones elsewhere.
+    parts = desk.page, getattr(desk, "part", ""), digest_file(desk.folder / RECORD)
+    token = make_token(desk.folder / PAGE_SECRET, *parts, renew=renew)
+    app = make_app(desk, token, {f"{HOST}:{port}", f"localhost:{port}"}, web)
     how: Any = {"log_level": "critical", "access_log": False, "server_header": False, "lifespan": "off"}
     server = Server(uvicorn.Config(app, **how))
     if started is not None:
@@ -88,21 +108,45 @@ def open_socket(first: int) -> socket.socket:
     raise TableError(words, first=first, last=first + N_PORTS - 1)
 
 
-def make_app(desk: "ReviewDesk | QuestionDesk", token: str, hosts: set[str]) -> ASGIApp:
-    """Return the application that serves a desk."""
+def make_app(
+    desk: "ReviewDesk | QuestionDesk", token: str, hosts: set[str], web: Sequence[str] = ()
+) -> ASGIApp:
+    """Return the application that serves a desk; `web` are hosts of pictures and sounds."""
     pages: ReviewPages | AuditPages = ReviewPages(desk) if isinstance(desk, ReviewDesk) else AuditPages(desk)
 
     async def show_page(request: Request) -> Response:
         template = TEMPLATES.get_template(f"{desk.page}.html")
         return HTMLResponse(template.render(title=desk.title, base=f"/{token}/", **desk.page_words))
 
-    works: dict[str, Work] = {"GET meta": lambda asked: asyncio.to_thread(lambda: desk.meta), **pages.works}
+    def read_media(asked: Asked) -> Response:
+        try:
+            data, kind = desk.read_media(asked["row"], asked.get("column", ""))
+        except NotShown as error:
+            raise Refusal(404, str(error)) from None
+        return Response(data, media_type=kind, headers={"content-security-policy": SANDBOX})
+
+    works: dict[str, Work] = {
+        "GET meta": lambda asked: asyncio.to_thread(lambda: desk.meta | {"media": desk.media, "hosts": web}),
+        "GET media/{row:int}": lambda asked: asyncio.to_thread(read_media, asked), **pages.works,
+    }  # fmt: skip
+    works["POST apply"] = partial(_write_table, desk.folder)
     api = [_make_route(name, work) for name, work in works.items()]
     static = StaticFiles(packages=[("subsvms.app.desk", "static")])
     routes = [Route("/", show_page), Mount("/api", routes=api), Mount("/static", static)]
     handlers: Any = dict.fromkeys((Refusal, InputError), explain)
     inner = Starlette(routes=[Mount(f"/{token}", routes=routes)], exception_handlers=handlers)
-    return Guard(inner, token, hosts, desk.room)
+    return Guard(inner, token, hosts, desk.room, make_headers(desk.media.values(), web))
+
+
+async def _write_table(folder, asked):
+    """Write the final table into the folder of the run, as `subsvms apply` does."""
+    from subsvms.app.desk.apply import apply_labels
+
+    how = {"undecided": asked.get("undecided", "keep"), "force": asked.get("force") is True}
+    try:
+        return {"said": str(await asyncio.to_thread(partial(apply_labels, folder, **how)))}
+    except TableError as error:
+        raise Refusal(409, str(error), is_there=error.parameter == "force") from None
 
 
 def _make_route(name: str, work: Work) -> Route:
@@ -110,7 +154,8 @@ def _make_route(name: str, work: Work) -> Route:
 
     async def respond(request: Request) -> Response:
         asked = await read_body(request) if method == "POST" else dict(request.query_params)
-        return JSONResponse(await work(asked | request.path_params))
+        found = await work(asked | request.path_params)
+        return found if isinstance(found, Response) else JSONResponse(found)
 
     return Route(f"/{path}", respond, methods=[method])
 
@@ -131,8 +176,9 @@ class ReviewPages:
         self.task: asyncio.Task | None = None  # which writes what is waiting
         self.works: dict[str, Work] = {
             "GET issues": self._list_issues, "GET state": self._show_state,
+            "GET summary": lambda asked: asyncio.to_thread(desk.summarise),
             "GET issues/{row:int}": lambda asked: asyncio.to_thread(
-                desk.describe, self._check_row(asked["row"])
+                desk.describe, self._check_row(asked["row"]), asked.get("viewer", "")
             ),
             "GET values": lambda asked: asyncio.to_thread(desk.common_values, asked.get("column", "")),
             "POST decide": self._decide, "POST decide-all": self._decide_all,
@@ -142,10 +188,11 @@ class ReviewPages:
 
     async def _list_issues(self, asked):
         offset, limit = parse_int(asked.pop("offset", "0"), 0), parse_int(asked.pop("limit", "50"), 1)
+        viewer = asked.pop("viewer", "")  # of whom no proof is asked: a page hides, and keeps no secrets
         last = self.desk.decisions.last  # before the search: whoever has this list has seen these acts
-        found = await asyncio.to_thread(self.desk.find, _parse_filter(asked))
+        found = await asyncio.to_thread(self.desk.find, _parse_filter(asked), viewer)
         shown = found[offset : offset + min(limit, PAGE_ROWS)].tolist()
-        issues = await asyncio.to_thread(self.desk.list_briefly, shown)
+        issues = await asyncio.to_thread(self.desk.list_briefly, shown, viewer, asked.get("search", ""))
         return {"total": len(found), "offset": offset, "last": last, "issues": issues}
 
     def _check_row(self, row):
@@ -179,7 +226,7 @@ class ReviewPages:
         who, wanted, seen = check_name(asked.get("who")), asked.get("filter"), _read_seen(asked)
         if not isinstance(wanted, dict) or not all(isinstance(value, str) for value in wanted.values()):
             raise Refusal(400, "A filter must be given.")
-        found = await asyncio.to_thread(self.desk.find, _parse_filter(wanted))
+        found = await asyncio.to_thread(self.desk.find, _parse_filter(wanted), who)
         if len(found) != asked.get("expect"):
             rows = format_count(len(found), "row")
             raise Refusal(409, f"The filter finds {rows} now: look again and confirm.")

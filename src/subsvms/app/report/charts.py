@@ -125,7 +125,8 @@ def lay_out_moves(counts: np.ndarray, names: list[Any]) -> dict[str, Any]:
     ]  # fmt: skip
     sides = [names[line] for line in lines], [names[column] for column in columns]
     part = f" ({shown.sum():,} of {counts.sum():,} flagged rows)" if len(lines) < len(counts) else ""
-    return finish_matrix(*sides, cells, about, ylabel="given label", xlabel=f"suggested label{part}")
+    places = lines, columns
+    return finish_matrix(*sides, cells, about, places, ylabel="given label", xlabel=f"suggested label{part}")
 
 
 def choose_cells(counts: np.ndarray, most: int = MAX_CLASSES) -> tuple[list[int], list[int]]:
@@ -143,13 +144,14 @@ def choose_cells(counts: np.ndarray, most: int = MAX_CLASSES) -> tuple[list[int]
     return sorted(lines), sorted(columns)
 
 
-def finish_matrix(lines, columns, cells, about, **labels: str) -> dict[str, Any]:
-    """Return a matrix with its names and their widths."""
+def finish_matrix(lines, columns, cells, about, places=None, **labels: str) -> dict[str, Any]:
+    """Return a matrix with its names and their widths; places: the numbers of the classes on its sides."""
     lines, columns = ([str(name) for name in side] for side in (lines, columns))
+    places = places or (range(len(lines)), range(len(columns)))
     line_width, column_width = (max(map(measure, side)) for side in (lines, columns))
     return labels | {
         "about": " ".join(about), "lines": lines, "columns": columns, "colours": COLOURS, "cells": cells,
-        "line_width": line_width, "column_width": column_width,
+        "line_width": line_width, "column_width": column_width, "places": places,
     }  # fmt: skip
 
 
@@ -224,7 +226,7 @@ def choose_class(correction: Correction) -> int:
 
 def lay_out_certified(correction: Correction) -> dict[str, Any]:
     """Return the share of the verdicts that withstand each number of changes."""
-    withstood, label = correction.withstands, f"each with confidence {100 * correction.level:g}%"
+    withstood, label = correction.withstands, f"each with confidence {100 * correction.level:g} %"
     last = int(withstood.max()) + 1
     shares = np.bincount(withstood, minlength=last + 1)[::-1].cumsum()[::-1] / len(withstood)
     about = (

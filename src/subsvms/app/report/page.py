@@ -9,6 +9,7 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -20,7 +21,20 @@ from subsvms.app.report.text import format_interval, format_percent, largest, op
 from subsvms.correction._notes import DONE, Found, format_verdict
 
 # What is said later goes there, so that the page without it is the one that the run wrote.
-PLACES = ("verdict", "verdict_end", "section", "audit", "found", "classes", "steps", "steps_end", "files")
+PLACES = (
+    "verdict",
+    "verdict_end",
+    "link",
+    "audit_link",
+    "section",
+    "audit",
+    "found",
+    "classes",
+    "steps",
+    "steps_end",
+    "files",
+)
+TOKENS = Path(__file__).parents[1] / "desk/static/tokens.css"  # colours and sizes of all pages
 LIMITS = {
     "lines": 200,  # of a table
     "tall": 12,  # lines of a table that is shown at full height
@@ -66,7 +80,11 @@ def draw_line(person: Mapping[str, Any]) -> Markup | None:
 def place_audit(page: str, audit: Mapping[str, Any] | None) -> str | None:
     """Return a report with a section on an audit in place of the one it had, or without any."""
     template = open_templates().get_template("audit.html")
-    return fill_places(page, {"audit": "" if audit is None else template.render(audit=audit, limits=LIMITS)})
+    if audit is None:
+        return fill_places(page, {"audit": "", "audit_link": ""})
+    name = "Confirmation" if audit.get("is_confirmation") else "Audit"
+    link = f'<a href="#audit">{name}</a>'
+    return fill_places(page, {"audit": template.render(audit=audit, limits=LIMITS), "audit_link": link})
 
 
 def place_final(page: str, final: Mapping[str, Any] | None) -> str | None:
@@ -75,7 +93,9 @@ def place_final(page: str, final: Mapping[str, Any] | None) -> str | None:
     What the run said about its own table is then marked as such, and its advice is hidden.
     """
     pieces: Any = open_templates().get_template("final.html").module
-    names = {name: "end" if name.endswith("_end") else name for name in PLACES if name != "audit"}
+    names = {
+        name: "end" if name.endswith("_end") else name for name in PLACES if not name.startswith("audit")
+    }
     return fill_places(
         page, {name: "" if final is None else getattr(pieces, piece)(final) for name, piece in names.items()}
     )
@@ -107,6 +127,8 @@ def read_part(name: str) -> tuple[Markup, Markup]:
     environment = open_templates()
     assert environment.loader is not None
     text, *_ = environment.loader.get_source(environment, name)
+    if name == "report.css":
+        text = TOKENS.read_text(encoding="utf-8") + text
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Markup(text), Markup(f"sha256-{digest}")
 

@@ -17,10 +17,10 @@ from scipy import sparse
 
 from subsvms._columns import Table
 from subsvms.correction._result import Correction
-from subsvms.displays._base import COLOURS
 
 MAX_FLAGGED, MAX_OTHERS = 400, 1600  # rows on the map: about 30 kB
 MAX_LEARNED = 20_000  # rows from which directions are learned
+MAX_COLOURS = 8  # of classes, in tokens.css
 MAX_NAMED = 12  # classes named on a map of more than two
 WIDTH, HEIGHT, MARGIN = 338, 250, 8  # of the map, in units of its SVG
 OUTLIERS = 0.5  # per cent of the rows, on each side, that are drawn at the border
@@ -109,7 +109,7 @@ def group_two(places, own, flagged, names) -> list[dict[str, Any]]:
     """Return the marks on a map of two classes: each has its colour and shape, flagged or not."""
     groups = []
     for number, name in enumerate(names):
-        look = {"round": number == 0, "colour": COLOURS[number], "opacity": 0.55, "kind": "dots"}
+        look = {"round": number == 0, "number": number, "opacity": 0.55, "kind": "dots"}
         groups.append(make_group(places[(own == number) & ~flagged], f"labelled {name!r}", look))
     for number, name in enumerate(names):
         rows, look = (own == number) & flagged, {"round": number == 0, "colour": "currentColor"}
@@ -120,11 +120,17 @@ def group_two(places, own, flagged, names) -> list[dict[str, Any]]:
 
 
 def group_many(places, own, flagged, names) -> list[dict[str, Any]]:
-    """Return the marks on a map of several classes: too many colours could not be told apart."""
-    look = {"round": True, "colour": "currentColor", "opacity": 0.25, "kind": "dots"}
-    groups = [make_group(places[~flagged], "not flagged", look)]
+    """Return the marks on a map of several classes: more than eight colours could not be told apart."""
+    look = {"round": True, "opacity": 0.55, "kind": "dots"}
+    known = range(len(names) if len(names) <= MAX_COLOURS else 0)
+    groups = [
+        make_group(
+            places[(own == number) & ~flagged], f"labelled {names[number]!r}", look | {"number": number}
+        )
+        for number in known
+    ] or [make_group(places[~flagged], "not flagged", look | {"opacity": 0.25})]
     if flagged.any():
-        look = {"round": True, "colour": COLOURS[1], "kind": "crosses"}
+        look = {"round": True, "colour": "currentColor", "kind": "crosses"}
         groups.append(make_group(places[flagged], f"flagged: {count(flagged)}", look))
     return groups
 

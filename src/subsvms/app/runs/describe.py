@@ -275,7 +275,7 @@ def describe_audit(outcome: Outcome, n_unseen: int) -> dict[str, Any]:
     figures = [
         ["Labels checked", f"{claim.n_answers} {most} {outcome.n_answers}"],
         ["Of them wrong", str(claim.n_overturned)], ["Changed without being seen", str(n_unseen)],
-        ["Confidence", f"{100 * claim.level:.6g}%"], ["Seed", str(outcome.random_state)],
+        ["Confidence", f"{100 * claim.level:.6g} %"], ["Seed", str(outcome.random_state)],
     ]  # fmt: skip
     if not claim.is_confirmation:
         figures += [

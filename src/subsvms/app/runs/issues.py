@@ -92,22 +92,30 @@ def tabulate(
     """Return what is known about some rows, and their values, in typed columns."""
     import pyarrow as pa
 
-    classes = Classes(correction.classes)
-    compared = correction.compared[rows]
+    classes, places = Classes(correction.classes), np.arange(len(rows))
+    compared, given = correction.compared[rows], correction.given[rows]
+    p = correction.share_out(rows)
+    probability = np.round(p[places, compared], DIGITS)
+    p[places, compared] = p[given >= 0, given[given >= 0]] = -1.0  # the others are left
+    next_p = np.round(p.max(axis=1), DIGITS)
+    runner_up = np.where(next_p >= 0, p.argmax(axis=1), -1)
     found = {
         "row": (rows if numbers is None else numbers[rows]) + 1,
-        "given_label": classes.name(correction.given[rows]).tolist(),
+        "given_label": classes.name(given).tolist(),
         "suggested_label": classes.name(compared).tolist(), "is_label_issue": correction.flagged[rows],
         "label_quality": np.round(correction.label_quality[rows], DIGITS),
         "confidence": np.round(correction.judgement.posterior[rows, compared], DIGITS),
         "vote_share": np.round(correction.votes.share[rows, compared], DIGITS),
+        "probability": probability, "runner_up": classes.name(runner_up).tolist(),
+        "runner_up_probability": np.where(runner_up >= 0, next_p, np.nan),
         "withstands": [None] * len(rows) if correction.withstands is None else correction.withstands[rows],
         "action": correction.action[rows].tolist(),
         "reason": correction.explain(rows), **(more or {}),
     }  # fmt: skip
     types = parquet_files.list_types(label_type)
-    whole = numbers is None  # then NaN, of a row without a label, is null: JSON has no NaN
-    table = pa.table({name: pa.array(found[name], types[name], from_pandas=whole) for name in found})
+    plain = () if numbers is None else SHARES  # where NaN, of a row without a label, is no null
+    pairs = ((name, pa.array(found[name], types[name], from_pandas=name not in plain)) for name in found)
+    table = pa.table(dict(pairs))
     if lines is not None:
         table = table.add_column(1, "line", pa.array(lines[rows], pa.int64()))
     values = columns.take(rows)

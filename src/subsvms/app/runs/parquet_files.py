@@ -29,6 +29,7 @@ DIGITS = 4  # of probabilities in a file; more would say nothing
 SHARES = ("label_quality", "confidence", "vote_share")  # from 0 to 1; null where there is none
 SIDES = ("supporting", "opposing")  # rows to compare with; files of single parts have none
 CARRIERS = ("flips", "carriers", "carried")  # of `Carriers`; large tables and old runs lack them
+ODDS = ("probability", "runner_up", "runner_up_probability")  # old runs lack them
 MARKS = ("contradicted", "decided", "changed")  # of scores
 RULED = ("flagged", "held_back")  # of scores; version 0.1.0 did not write them
 Read = TypeVar("Read")
@@ -39,8 +40,8 @@ def get_label_type(table: LabelledTable) -> Any:
     return plain_type(table.columns.schema.field(table.label).type)
 
 
-def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional: Sequence[str] = ()) -> Read:
-    """Return what a Parquet file in the folder of a run holds; optional columns may all be missing."""
+def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], *optional: Sequence[str]) -> Read:
+    """Return what a Parquet file in the folder of a run holds; groups of optional columns may be missing."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -49,8 +50,8 @@ def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional:
     with explaining_damage(path):
         with parquet.ParquetFile(path) as file:
             found = file.read()
-        lacking = () if set(optional) <= set(found.column_names) else optional
-        schema = pa.schema([field for field in schema if field.name not in lacking])
+        groups = [group for group in optional if not set(group) <= set(found.column_names)]
+        schema = pa.schema([field for field in schema if not any(field.name in group for group in groups)])
         found = check_values(found.select(schema.names))
         check_types(found, schema)
         return build(found)
@@ -87,7 +88,7 @@ def check_types(found: Any, schema: Any) -> None:
 
 
 def _check_shares(found):
-    for name in SHARES:
+    for name in {*SHARES, *ODDS[::2]} & set(found.column_names):
         values = found[name].drop_null().to_numpy()
         if not np.all((values >= 0) & (values <= 1)):
             raise ValueError(f"{name} must be between 0 and 1")
@@ -96,7 +97,7 @@ def _check_shares(found):
 # issues.parquet
 
 
-def make_schema(label_type: Any, more: Sequence[str] = ()) -> Any:
+def make_schema(label_type: Any) -> Any:
     """Return columns of ours in issues.parquet, a pyarrow.Schema, for labels of this Arrow type."""
     import pyarrow as pa
 
@@ -105,16 +106,32 @@ def make_schema(label_type: Any, more: Sequence[str] = ()) -> Any:
         ("is_label_issue", pa.bool_()), *((name, pa.float64()) for name in SHARES),
         ("withstands", pa.int64()), ("action", pa.string()), ("reason", pa.string()),
         *((side, pa.list_(pa.int64())) for side in SIDES),
-        *zip(more, (pa.int64(), pa.list_(pa.int64()), pa.list_(pa.float64())), strict=False),
     )  # fmt: skip
     # only votes of SVMs are known to withstand a change
-    unknown = ("given_label", "withstands", "flips", *SHARES)
+    unknown = ("given_label", "withstands", *SHARES)
     return pa.schema([pa.field(name, kind, nullable=name in unknown) for name, kind in fields])
+
+
+def list_odds(label_type: Any) -> list[Any]:
+    """Return the fields of `ODDS`."""
+    import pyarrow as pa
+
+    return [pa.field(name, label_type if name == "runner_up" else pa.float64()) for name in ODDS]
+
+
+def make_whole_schema(label_type: Any) -> Any:
+    """Return all columns of ours in issues.parquet, those that old runs and large tables lack among them."""
+    import pyarrow as pa
+
+    kinds = (pa.int64(), pa.list_(pa.int64()), pa.list_(pa.float64()))
+    pairs = zip(CARRIERS, kinds, strict=True)
+    carriers = [pa.field(name, kind, nullable=name == "flips") for name, kind in pairs]
+    return pa.schema([*make_schema(label_type), *list_odds(label_type), *carriers])
 
 
 def list_types(label_type: Any) -> dict[str, Any]:
     """Return the types of the columns of ours in issues.parquet."""
-    return {field.name: field.type for field in make_schema(label_type, CARRIERS)}
+    return {field.name: field.type for field in make_whole_schema(label_type)}
 
 
 def name_values(names: Iterable[str], own: Iterable[str]) -> dict[str, str]:
@@ -129,8 +146,8 @@ def name_values(names: Iterable[str], own: Iterable[str]) -> dict[str, str]:
 
 def read_issues(folder: Path, label_type: Any, n_rows: int, classes: list) -> Any:
     """Return what a run wrote about the labels of a table, as a pyarrow.Table."""
-    schema = make_schema(label_type, CARRIERS)
-    return read_stored(folder / ISSUES, schema, lambda found: check_issues(found, n_rows, classes), CARRIERS)
+    schema, path = make_whole_schema(label_type), folder / ISSUES
+    return read_stored(path, schema, lambda found: check_issues(found, n_rows, classes), ODDS, CARRIERS)
 
 
 def check_issues(found: Any, n_rows: int, classes: list) -> Any:
@@ -143,8 +160,9 @@ def check_issues(found: Any, n_rows: int, classes: list) -> Any:
             raise ValueError("the table has no such row")
     if len(np.unique(found["row"].to_numpy())) < len(found):
         raise ValueError("a row is listed twice")
-    if not set(compute.unique(found["suggested_label"]).to_pylist()) <= set(classes):
-        raise ValueError("the table has no such class")
+    for name in {"suggested_label", "runner_up"} & set(found.column_names):
+        if not set(compute.unique(found[name].drop_null()).to_pylist()) <= set(classes):
+            raise ValueError("the table has no such class")
     _check_shares(found)
     if set(CARRIERS) <= set(found.column_names):
         _check_carriers(found)

@@ -207,8 +207,8 @@ class Allowance:
         self.held += n_bytes
         if self.held > self.limit:
             raise TableError(
-                "{what} more than {limit:.2g} GB of data, {share:.0%} of the free memory: {advice}",
-                what=self.what, limit=self.limit / 1e9, share=MAX_SHARE, advice=self.advice,
+                "{what} more than {limit:.2g} GB of data, {share} % of the free memory: {advice}",
+                what=self.what, limit=self.limit / 1e9, share=f"{100 * MAX_SHARE:.0f}", advice=self.advice,
             )  # fmt: skip
 
     def read(self, stream: Any) -> bytes:

@@ -229,12 +229,19 @@ def test_a_label_of_the_name_cannot_tell_is_told_from_the_answer(audit, tmp_path
 def test_with_many_classes_keys_and_a_list_that_is_searched_answer(audit, many):
     ann = audit(many, n_answers=12)()
     assert ann.page.evaluate("document.activeElement.id") == "question"
-    assert ann.page.locator("#found [role=option]").count() == 12
-    assert ann.page.locator("#found kbd").all_inner_texts() == list("123456789")
+    assert not ann.page.locator("#finder").is_visible()
+    assert ann.page.locator("#buttons kbd").all_inner_texts() == list("123456789")
     ann.page.keyboard.press("/")
     until(ann.page, "document.activeElement.id === 'search'")
-    for hint in ("#found kbd >> nth=0", "#untold kbd"):  # these keys are typed now
+    assert ann.page.locator("#found [role=option]").count() == 12
+    for hint in ("#buttons kbd >> nth=0", "#untold kbd"):  # these keys are typed now
         assert not ann.page.locator(hint).is_visible()
+    assert ann.list_faults() == []
+    ann.page.keyboard.type("1c0no such label")  # letters, and no answers
+    ann.see("#left", "No label has this text.")
+    assert ann.list_faults() == [] and stored_answers(many) == []
+    ann.page.keyboard.press("Control+a")
+    ann.page.keyboard.press("Delete")
     ann.page.keyboard.press("Enter")  # nothing is chosen yet
     ann.page.keyboard.type("KIND")
     ann.page.keyboard.press("ArrowDown")
@@ -250,7 +257,7 @@ def test_with_many_classes_keys_and_a_list_that_is_searched_answer(audit, many):
     ann.page.keyboard.press("/")
     ann.page.keyboard.type("kind b")
     ann.page.keyboard.press("Escape")
-    assert ann.page.locator("#untold kbd").is_visible()
+    assert ann.page.locator("#untold kbd").is_visible() and not ann.page.locator("#finder").is_visible()
     ann.press("c")
     labels = {first: "kind c", second: "<i>c</i>", third: None}
     for number, place in ((1, "#untold"), (9, "#main"), (2, "#help-button")):  # wherever the focus is
@@ -259,6 +266,7 @@ def test_with_many_classes_keys_and_a_list_that_is_searched_answer(audit, many):
         ann.press(str(number))
     assert stored_answers(many) == [(row, label, "Ann") for row, label in labels.items()]
     last = ann.row
+    ann.page.click("#open-search")
     ann.page.click("#found >> text=kind b")
     ann.see("#said", "“kind b” is stored.")
     assert stored_answers(many)[-1] == (last, "kind b", "Ann")
@@ -307,7 +315,7 @@ def test_the_page_fits_the_screen_and_shows_whole_text(audit, many, width, schem
         assert ann.overflow <= 0
         note = rows[ann.row - 1]["<b>note</b>"].strip()
         assert note in ann.page.evaluate("document.getElementById('values').textContent")
-        for part in ("#search", "#untold"):
+        for part in ("#open-search", "#untold"):
             box = ann.page.locator(part).bounding_box()
             assert box["y"] + box["height"] <= 740 and box["x"] + box["width"] <= width
         ann.page.click("#untold")
@@ -329,3 +337,27 @@ def test_no_rule_of_axe_is_broken_in_any_state_of_the_page(audit, finished, scre
         ann.close_dialog()
     answer_in_turns({"Ann": ann}, dict.fromkeys(range(1, len(finished.clean) + 1), "1"))
     assert ann.view == "end" and ann.list_faults() == []
+
+
+def test_progress_never_goes_back_and_the_end_writes_the_table(audit, folder, finished):
+    ann = audit(n_answers=12)()
+    reached = [0.0]
+    for row, key in zip(range(99), "12" * 50, strict=False):
+        assert ann.view == "ask", row
+        ann.press(key)
+        reached.append(ann.page.evaluate("document.getElementById('progress').value"))
+        if ann.view == "end":
+            break
+    assert reached == sorted(reached) and reached[-1] == 1 and len(set(reached)) == len(reached)
+    size = "parseFloat(getComputedStyle(document.getElementById('claim')).fontSize)"
+    assert ann.page.evaluate(size) >= 24  # pixels
+    for said in ("The table is in", "already exists", "The table is in"):
+        if said == "already exists":
+            ann.page.reload()
+            ann.page.wait_for_selector("#write")
+        ann.page.click("#write")
+        ann.see("#written", said)
+        if said == "already exists":
+            ann.see("#write", "Replace the table that is there")
+            ann.forget("409")
+    assert Path(folder, "final.csv").is_file()

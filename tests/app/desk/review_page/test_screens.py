@@ -1,5 +1,7 @@
 """Verdicts, notes and filters of the review page, small screens, and names that are too long for them."""
 
+import os
+
 import pytest
 from browsers import Reviewer, serving_here, stored, total, until
 from loans import make_rows, write
@@ -44,9 +46,11 @@ def test_rows_are_left_out_and_notes_are_stored_shown_and_filtered(review, folde
     assert book.latest(first).note == "a <b>copy</b> of row 3; x means no verdict"
     assert not book.latest(second).note
     book.close()
+    bob.page.reload()  # what changes under the eyes of somebody is asked about
     bob.page.goto(f"{bob.address}#row={second}&status=all")
-    bob.see(".decision", "Ann accepted the suggestion")
-    bob.press("g")
+    bob.see(".decision", "Somebody else decided this row.")
+    bob.page.keyboard.press("g")
+    bob.see("#said", f"Row {second}: you kept the label")
     ann.page.click("#more-filters summary")
     for name, value, rows in (
         ("verdict", "drop", [first]), ("verdict", "skip", [third]), ("who", "Bob", [second]),
@@ -117,6 +121,92 @@ def test_on_a_small_screen_the_row_has_room(review):
     assert is_inside(ann.page, "#detail-title") and is_inside(ann.page, ".class.first")
 
 
+@pytest.mark.parametrize(
+    "size", [dict(width=640, height=400), dict(width=1280, height=480)], ids=["200 %", "short"]
+)
+def test_on_a_short_screen_the_buttons_fold_and_the_text_has_room(review, folder, size):
+    ann = review(**size)
+    first = ann.rows[0]
+    ann.page.click("#lines button")
+    ann.page.wait_for_selector("#detail-title")
+    assert is_inside(ann.page, ".class.first") and is_inside(ann.page, "#unfold")
+    assert not ann.page.is_visible("[data-verdict=skip]") and ann.overflow <= 0
+    assert ann.page.locator("footer").bounding_box()["height"] <= 0.2 * size["height"]
+    assert ann.list_faults() == []
+    ann.page.click("#unfold")
+    assert ann.page.get_attribute("#unfold", "aria-expanded") == "true" and ann.list_faults() == []
+    ann.page.click("[data-verdict=skip]")
+    ann.see("#said", f"Row {first}: you skipped it.")
+    assert stored(folder)[first][0] == "skip"
+
+
+def test_the_header_never_jumps_and_similar_texts_stand_side_by_side_on_wide_screens(review):
+    ann = review(width=1600, height=900)
+    place = "document.getElementById('list').getBoundingClientRect().y"
+    before = ann.page.evaluate(place)
+    for key in "asxg":
+        ann.press(key)
+        assert ann.page.evaluate(place) == before, key
+    ann.narrow("status", "all")
+    box = {part: ann.page.locator(f".texts > {part} >> nth=0").bounding_box() for part in ("div", ".others")}
+    assert (
+        box[".others"]["x"] > box["div"]["x"] + box["div"]["width"] and box[".others"]["y"] == box["div"]["y"]
+    )
+    assert ann.page.locator(".others .witness[open]").count() >= 1 and ann.overflow <= 0
+    assert ann.list_faults() == []
+
+
+def test_a_class_has_one_colour_and_letter_wherever_it_is_named(review):
+    ann = review()
+    looks = (
+        "[...document.querySelectorAll('.badge')]"
+        ".map(one => [one.nextSibling.textContent, one.dataset.class, one.dataset.mark])"
+    )
+    found = {tuple(look) for look in ann.page.evaluate(looks)}
+    assert len(found) == len({name for name, *_ in found}) == len({mark for *_, mark in found}) == 3
+    assert len({colour for _, colour, _ in found}) == 3
+    badge = "getComputedStyle(document.querySelector('.suggested .badge')).backgroundColor"
+    assert ann.page.evaluate(badge) in ("rgb(0, 114, 178)", "rgb(213, 94, 0)", "rgb(0, 158, 115)")
+
+
+def test_filters_that_are_set_are_chips_which_drop_them(review):
+    ann = review()
+    n = total(ann)
+    ann.page.goto(f"{ann.address}#who=Bob&given=yes&status=all")
+    ann.see("#chips", "decided by Bob")
+    assert not ann.page.is_visible("#chips [data-drop=given]")  # its field is in sight, and shows it
+    ann.page.click("#chips [data-drop=who]")
+    until(ann.page, "!location.hash.includes('who')")
+    assert 0 < total(ann) < n
+    ann.page.click("#clear")
+    assert ann.page.locator("#chips button").count() == 0 and total(ann) == n
+
+
+def test_the_end_says_what_was_decided_by_class_and_person_and_writes_the_table(review, folder):
+    ann = review()
+    n = total(ann)
+    ann.press("g", "x")
+    ann.page.click("#all summary")
+    ann.page.click(f"text=Accept all {n - 2}")
+    ann.page.click("#all-yes")
+    ann.see(".finish h2", f"All {n} rows are decided, 1 of them left out.")
+    ann.see("#summary", "By class")
+    cells = (
+        "[...document.querySelectorAll('#summary tr')]"
+        ".map(line => [...line.children].map(one => one.innerText.trim()))"
+    )
+    lines = ann.page.evaluate(cells)
+    assert ["Ann", f"{n - 2}", "1", "1"] in lines and ["", "Accepted", "Kept", "Left out"] in lines
+    by_class = lines[1 : lines.index(["", "Accepted", "Kept", "Left out"])]
+    assert sum(int(line[2]) for line in by_class) <= n - 2  # changed from it; some had no label
+    assert sum(int(line[3]) for line in by_class) == n - 2  # changed to it
+    ann.page.click("#write")
+    ann.see("#written", "rows were decided by people")
+    ann.see("#written", "The table is in")
+    assert os.path.isfile(os.path.join(folder, "final.csv")) and ann.list_faults() == []
+    os.remove(os.path.join(folder, "final.csv"))
+
+
 @pytest.fixture(scope="module")
 def long_names(tmp_path_factory):
     """The folder of a run whose classes and columns have long names."""
@@ -142,7 +232,9 @@ def test_long_names_never_hide_the_suggestion_or_a_value(browser, long_names, wi
         ann.page.click("#lines button")
         ann.page.wait_for_selector("#detail-title")
         assert ann.page.evaluate(visible, "#detail-title .suggested") > 100
-        assert is_inside(ann.page, ".class.first")
+        assert is_inside(ann.page, ".class[data-role=suggested]")
+        shown = [button.strip() for button in ann.page.locator(".class .label").all_inner_texts()]
+        assert len(set(shown)) == len(shown) and max(map(len, shown)) < 40  # what differs is what is left
         over = ann.page.evaluate(
             "[...document.querySelectorAll('.compare tbody tr:has(th > bdi)')].filter(line => {"
             "const name = line.querySelector('th > bdi').getBoundingClientRect();"

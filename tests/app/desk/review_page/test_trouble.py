@@ -4,7 +4,9 @@ import os
 import signal
 
 import pytest
-from browsers import Reviewer, read_acts, serving, stored, total, wait
+from browsers import QUICK, Reviewer, read_acts, serving, stored, total, wait
+
+from subsvms.app.names import PAGE_SECRET
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +79,8 @@ def show(person, row):
 
 
 def test_of_two_who_decide_differently_at_once_the_second_chooses(review, folder):
-    ann, bob = review(), review(name="Bob")
+    pauses = {name: pause for name, pause in QUICK.items() if name != "GLANCE"}
+    ann, bob = review(), review(name="Bob", pauses=pauses)
     stop_news(bob)
     rows = ann.rows[:4]
     for row, hers, answer in zip(rows, "aaas", ("Keep theirs", "Use mine", None, None), strict=True):
@@ -90,6 +93,11 @@ def test_of_two_who_decide_differently_at_once_the_second_chooses(review, folder
             bob.see("#which-dialog[open]", f"Row {row} was decided in the meantime")
             bob.see("#which-words", "Ann accepted the suggestion “")
             bob.see("#which-words", "You want to keep the label “")
+            bob.see("#which-row", f"Row {row}")
+            bob.see("#which-row dl", "colour")
+            bob.page.keyboard.press("Enter")  # meant for what was there before
+            assert bob.page.is_visible("#which-dialog")
+            bob.page.wait_for_timeout(700)
             assert bob.list_faults() == []
             bob.page.click(f"text={answer}")
         who = "Ann accepted" if answer == "Keep theirs" else "you"
@@ -139,19 +147,37 @@ def test_a_folder_that_was_moved_is_reported_until_it_is_back(review, folder):
     ann.forget("503")
 
 
-def test_a_tab_of_an_earlier_server_says_so(browser, folder):
+def test_a_tab_goes_on_after_a_restart_and_an_answer_that_waits_is_sent(browser, folder):
     port = 20_000 + os.getpid() % 10_000  # which no other test takes in between
     with serving(folder, port) as (address, _):
         ann = Reviewer(browser, address)
+        first = ann.row
+    ann.page.keyboard.press("a")
+    ann.see("#lost:not([hidden])", "If it was stopped, start it again: this tab goes on by itself.")
+    ann.see("#lost", f"Not stored yet: 1 answer, on row {first}.")
+    with serving(folder, port) as (later, _):
+        assert address == later
+        ann.page.wait_for_selector("#lost", state="hidden")
+        ann.see("#said", f"Row {first}: you accepted")
+        ann.press("g")
+        ann.see("#counts", "2 of ")
+        ann.context.close()
+    assert stored(folder)[first][0] == "accept" and len(stored(folder)) == 2
+
+
+def test_a_tab_ends_with_its_address_and_says_so(browser, folder):
+    port = 20_000 + os.getpid() % 10_000
+    with serving(folder, port) as (address, _):
+        ann = Reviewer(browser, address)
+    os.remove(os.path.join(folder, PAGE_SECRET))  # as --new-address does
     with serving(folder, port) as (later, _):
         assert address.split("/")[2] == later.split("/")[2] and address != later
-        ann.see("#lost:not([hidden])", "The review page was restarted, or another one was started")
-        ann.see("#lost", "open the address that subsvms review printed last")
+        ann.see("#lost:not([hidden])", "Another page is served here now")
         ann.press("a")
         ann.see("#said.wrong", "Not decided: the server is not responding.")
         ann.page.reload()
         ann.see("h1", "This page cannot be shown")
-        ann.see("p", "it was printed by a page that has ended")
+        ann.see("p", "a newer one has replaced it")
         ann.context.close()
     assert stored(folder) == {}
 

@@ -1,9 +1,10 @@
-// The labels to choose from: buttons, or a list to search in if there are many; the first nine have the keys 1 to 9.
-// Labels that are digits are their own keys, as whoever reads "0" presses 0; then only c is "cannot tell".
+// The labels to choose from: buttons with the keys 1 to 9; of more, the others are in a list, which takes keys only while
+// it is open. Labels that are digits are their own keys, as whoever reads "0" presses 0; then only c is "cannot tell".
 
 import { isAsking } from "./dialogs.js";
-import { $, all, around, make, name } from "./elements.js";
+import { $, all, around, badge, make, name } from "./elements.js";
 import { isPlain, nameKey, openHelp } from "./keys.js";
+import { openMedia } from "./media.js";
 import { count } from "./words.js";
 
 const KEYS = 9; // as many labels have a key
@@ -17,7 +18,7 @@ let answer = () => {};
 let found = []; // labels in the list
 let active = -1; // number of the chosen one
 
-const isList = () => classes.length > KEYS;
+const isList = () => classes.length > KEYS && !areDigits();
 const areDigits = () => classes.every((label) => /^\d$/.test(label));
 
 /**
@@ -29,7 +30,7 @@ const areDigits = () => classes.every((label) => /^\d$/.test(label));
 export function offer(labels, take) {
   [classes, answer] = [labels, take];
   for (const part of all(".many")) part.hidden = !isList();
-  $("finder").hidden = !isList();
+  $("open-search").hidden = !isList();
   $("untold").onclick = () => answer(null);
   $("untold").setAttribute("aria-keyshortcuts", areDigits() ? "c" : "0 c");
   $("untold").lastElementChild?.replaceChildren(areDigits() ? "c" : "0");
@@ -38,7 +39,7 @@ export function offer(labels, take) {
   const isNamedSo = classes.some((label) => label.trim().toLowerCase() === "cannot tell");
   if (isNamedSo) $("untold").firstElementChild?.append(" (which is not the label of this name)");
   if (isList()) listenToSearch();
-  else $("buttons").replaceChildren(...classes.map(makeButton));
+  $("buttons").replaceChildren(...(isList() ? classes.slice(0, KEYS) : classes).map(makeButton));
   document.addEventListener("keydown", listenToKeys);
 }
 
@@ -48,7 +49,7 @@ export function offer(labels, take) {
  */
 function makeButton(label, place) {
   const key = areDigits() ? label : place + 1;
-  const button = make("button", { type: "button", "aria-keyshortcuts": key }, name(label), makeKey(label));
+  const button = make("button", { type: "button", "aria-keyshortcuts": key }, badge(label), name(label), makeKey(label));
   button.onclick = () => answer(label);
   return button;
 }
@@ -63,11 +64,19 @@ function makeKey(label) {
   return areDigits() || place < KEYS ? make("kbd", {}, areDigits() ? label : `${place + 1}`) : null;
 }
 
-/** Show all labels again, for the next question. */
-export function reset() {
+/** Show the buttons again, for the next question. */
+export const reset = () => openSearch(false);
+
+/** Open the list of all labels, or close it: then the keys are those of the page again. */
+function openSearch(isOpen = true) {
   if (!isList()) return;
+  $("finder").hidden = !isOpen;
+  $("answers").classList.toggle("searching", isOpen);
+  $("open-search").setAttribute("aria-expanded", String(isOpen));
   $("search", HTMLInputElement).value = "";
+  if (!isOpen) return;
   search();
+  $("search").focus();
 }
 
 /** @param {KeyboardEvent} event */
@@ -86,7 +95,8 @@ function listenToKeys(event) {
 function findAct(key) {
   if (key === "c" || (key === "0" && !areDigits())) return () => answer(null);
   if (key === "?") return openHelp;
-  if (key === "/" && isList()) return () => $("search", HTMLInputElement).select();
+  if (key === "p") return openMedia;
+  if (key === "/" && isList()) return openSearch;
   const place = areDigits() ? classes.indexOf(key) : Number(key) - 1;
   const label = /^\d$/.test(key) ? classes[place] : undefined;
   return label === undefined ? null : () => answer(label);
@@ -107,10 +117,9 @@ function listenToSearch() {
     const place = around(event, "[role=option]")?.dataset.place;
     if (place !== undefined) answer(found[Number(place)]);
   };
-  search();
+  $("open-search").onclick = () => openSearch();
 }
 
-/** Leave the field: the keys are those of the page again, and all labels are shown. */
 function leave() {
   reset();
   $("question").focus({ preventScroll: true });
@@ -123,10 +132,10 @@ function search() {
   found = [...matches.filter(isExact), ...matches.filter((label) => !isExact(label))].slice(0, MOST);
   active = text && found.length ? 0 : -1; // nothing is chosen before something is typed
   const lines = found.map((label, place) =>
-    make("li", { role: "option", id: `label-${place}`, "data-place": place, "aria-selected": "false" }, name(label), makeKey(label)));
+    make("li", { role: "option", id: `label-${place}`, "data-place": place, "aria-selected": "false" }, badge(label), name(label)));
   const left = matches.length - found.length;
-  if (left) lines.push(make("li", { class: "soft more" }, `and ${count(left)} more: type to narrow the list`));
-  if (!matches.length) lines.push(make("li", { class: "soft more" }, "No label has this text."));
+  $("left").textContent = matches.length ? (left ? `and ${count(left)} more: type to narrow the list` : "") : "No label has this text.";
+  $("found").hidden = !matches.length;
   $("found").replaceChildren(...lines);
   $("found").scrollTop = 0;
   mark();

@@ -4,11 +4,13 @@
 // the answer is on disk. The page knows nothing about a row that would give away what the run thinks of it.
 
 import { offer, reset } from "./answers.js";
-import { attempt, hideLost, hurry, isLost, poll, remark, say, watch } from "./connection.js";
+import { attempt, hideLost, hurry, isLost, poll, remark, say, showLost, watch, whenBack } from "./connection.js";
 import { askName, isAsking, listenToDialogs, ownName } from "./dialogs.js";
-import { $, make, makeValue, name } from "./elements.js";
+import { $, make, makeValue, name, setClasses } from "./elements.js";
+import { makeWriter } from "./finish.js";
 import { openHelp } from "./keys.js";
-import { get, post, Refused } from "./server.js";
+import { makeMedium } from "./media.js";
+import { get, isServerGone, post, Refused } from "./server.js";
 import { inShell, plural, quote, shorten } from "./words.js";
 
 const AGAIN = 2_000; // milliseconds until another attempt to start
@@ -17,8 +19,8 @@ const LONG = 60; // characters of a value that gets a line of its own
 const BEGUN = "subsvms.audit"; // set in a tab in which somebody began
 
 /** @typedef {{ row: number, id: number, columns: string[], values: string[] }} Question */
-/** @typedef {{ sentence: string, asked: number, of: number, share: number, is_proof: boolean, total: string, finished: boolean, claim: string | null, stands: boolean, answers: number }} Progress */
-/** @typedef {{ label: string, classes: string[], folder: string, part: "audit" | "confirm" | "until" | "estimate" | "test", is_blind: boolean }} Meta */
+/** @typedef {{ sentence: string, total: string, finished: boolean, claim: string | null, stands: boolean, answers: number }} Progress */
+/** @typedef {{ label: string, classes: string[], marks: string[], folder: string, part: "audit" | "confirm" | "until" | "estimate" | "test", is_blind: boolean, media: Record<string, "image" | "audio">, hosts: string[] }} Meta */
 /** @typedef {{ question: Question | null, progress: Progress }} News */
 
 const ABOUT = {
@@ -29,7 +31,7 @@ const ABOUT = {
   test: (/** @type {string} */ label) => `The score of a model on the true labels, not those in ${label}`,
 };
 const state = {
-  meta: /** @type {Meta} */ ({ label: "", classes: [], folder: "", part: "audit", is_blind: true }),
+  meta: /** @type {Meta} */ ({ label: "", classes: [], marks: [], folder: "", part: "audit", is_blind: true, media: {}, hosts: [] }),
   question: /** @type {Question | null} */ (null),
   started: false,
   begun: false,
@@ -68,11 +70,11 @@ function write(id, words) {
 }
 
 /** @param {Progress} progress */
-function drawProgress({ sentence, asked, of, share, is_proof: isProof, total, finished, claim }) {
+function drawProgress({ sentence, answers, total, finished, claim }) {
   write("sentence", finished ? "Done" : sentence);
-  $("progress", HTMLProgressElement).value = finished ? 1 : isProof ? share : of ? asked / of : 0;
-  const bar = isProof ? "; the bar shows how much of the proof is there" : "";
-  write("total", `${total}${bar}`);
+  const most = Math.max(Number(document.body.dataset.most) || 1, answers + 1); // questions, so it never goes back
+  $("progress", HTMLProgressElement).value = finished ? 1 : answers / most;
+  write("total", total);
   $("so-far").hidden = finished || !claim;
   write("holds", claim ?? "");
 }
@@ -102,8 +104,9 @@ function drawQuestion(question) {
  * @param {string} value
  */
 function makePair(column, value) {
-  const isLong = value.length > LONG || value.includes("\n");
-  return make("div", { class: isLong ? "long" : null }, make("dt", {}, name(column)), make("dd", {}, makeValue(value)));
+  const isLong = value.length > LONG || value.includes("\n") || column in state.meta.media;
+  const shown = makeMedium(state.meta, state.question?.row ?? 0, column, value) ?? makeValue(value);
+  return make("div", { class: isLong ? "long" : null }, make("dt", {}, name(column)), make("dd", {}, shown));
 }
 
 /** @param {Progress} progress */
@@ -111,8 +114,8 @@ function drawEnd({ claim, stands }) {
   state.question = null;
   write("claim", claim ?? "");
   const { part, folder } = state.meta;
-  const follow = stands ? " --undecided suggestion" : "";
-  write("next", `subsvms ${part === "estimate" ? "audit" : "apply"} ${inShell(folder)}${follow}`);
+  if (part === "estimate") write("next", `subsvms audit ${inShell(folder)}`);
+  else if (document.body.dataset.view !== "end") $("writer").replaceChildren(makeWriter(folder, stands ? "suggestion" : "keep"));
   $("without").hidden = !stands;
   if (part === "confirm") write("more", `subsvms audit ${inShell(folder)}`);
   show("end");
@@ -151,17 +154,30 @@ async function answer(label) {
 }
 
 /**
+ * Store an answer; if the server is gone, once it is back and asks the same.
+ *
  * @param {Question} question
  * @param {string | null} label
+ * @returns {Promise<void>}
  */
-async function store({ row, id }, label) {
+async function store(question, label, isAgain = false) {
   try {
+    const news = isAgain ? /** @type {News} */ (await post("question", { who: ownName() })) : { question };
+    if (news.question?.row !== question.row) {
+      if ("progress" in news) draw(news);
+      return tell("That question was answered elsewhere; this is the next one.");
+    }
+    const { row, id } = news.question;
     const found = await post("answer", { who: ownName(), row, id, label });
     tell(formatTold(found.told));
     draw(found);
   } catch (error) {
     if (error instanceof Refused && error.status === 409) draw(error.found); // the question that is open now
-    throw error;
+    if (!isServerGone(error)) throw error;
+    say("The answer waits here, and is sent once the server responds.", true);
+    showLost(error);
+    await whenBack();
+    await store(question, label, true);
   }
 }
 
@@ -228,6 +244,7 @@ async function start() {
   if (news.progress.answers) $("begin").textContent = "Go on";
   [state.meta, state.started] = [meta, true];
   state.begun = ownName() !== "" && sessionStorage.getItem(BEGUN) !== null;
+  setClasses(meta.classes, meta.marks);
   offer(meta.classes, answer);
   listenToDialogs();
   $("begin").onclick = begin;

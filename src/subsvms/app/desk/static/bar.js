@@ -1,6 +1,6 @@
 // What can be decided about the chosen row: classes as buttons with the keys 1 to 9, and a note.
 
-import { $, all, make, name } from "./elements.js";
+import { $, all, badge, make, name } from "./elements.js";
 import { ownName } from "./dialogs.js";
 import { getMeta, state } from "./state.js";
 
@@ -18,6 +18,7 @@ export const hasMore = () => getMeta().classes.length > KEYS;
 export function makeButtons() {
   $("classes").replaceChildren(...listKeys().map((label, i) => makeButton(label, i + 1)));
   $("more-labels").hidden = !hasMore();
+  $("bar").classList.toggle("many", listKeys().length > 6);
 }
 
 /**
@@ -26,7 +27,7 @@ export function makeButtons() {
  */
 function makeButton(label, key) {
   const attributes = { type: "button", class: "class", "data-label": label, "aria-keyshortcuts": key };
-  return make("button", attributes, key ? make("kbd", {}, String(key)) : null, make("span", { class: "label" }, name(label)), make("span", { class: "role" }));
+  return make("button", attributes, key ? make("kbd", {}, String(key)) : null, badge(label), make("span", { class: "label" }, name(label)), make("span", { class: "role" }));
 }
 
 /**
@@ -53,9 +54,11 @@ function drawClasses(issue) {
   $("classes").prepend(...extra.map((label) => makeButton(label, null)));
   for (const button of all(".class", $("classes"))) {
     const [role, key] = roles.get(button.dataset.label ?? "") ?? ["", ""];
+    const isBest = role === "suggested" && issue.probability > 1 - (issue.expected ?? 1);
+    button.classList.toggle("first", isBest);
+    button.classList.toggle("strong", isBest && issue.probability > 0.5);
     if ((button.dataset.role ?? "") === role) continue; // most stay as they are
     button.dataset.role = role;
-    button.classList.toggle("first", role === "suggested");
     button.classList.toggle("as-given", role === "given");
     const words = role ? [`${role} `, make("kbd", {}, key)] : [];
     button.querySelector(".role")?.replaceChildren(...words);

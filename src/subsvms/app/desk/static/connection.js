@@ -26,10 +26,10 @@ export function watch(loadNews, room, act, kept = () => "") {
   words = {
     silent:
       `The server is not responding. Nothing can be ${act} until it does; trying again. ` +
-      "If it was stopped, start it and open the address that it prints.",
+      "If it was stopped, start it again: this tab goes on by itself.",
     restarted:
-      `The ${room} page was restarted, or another one was started; this tab belongs to the previous session. ` +
-      `Everything confirmed here is saved. To continue, open the address that subsvms ${room} printed last.`,
+      `Another page is served here now: about another run, or with a new address. Everything confirmed here is saved. ` +
+      `To go on, start subsvms ${room} again, or open the address that it printed last.`,
   };
   whenSlow(() => lost || showBanner(WAITING));
 }

@@ -68,6 +68,10 @@ function listenToFilter({ narrow, clear }) {
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
   });
   $("clear").onclick = clear;
+  $("chips").onclick = (event) => {
+    const dropped = around(event, "[data-drop]")?.dataset.drop;
+    if (dropped) narrow(Object.fromEntries(dropped.split(" ").map((name) => [name, ""])));
+  };
 }
 
 /** @param {Actions} actions */
@@ -116,6 +120,11 @@ function listenToButtons({ decide, giveLabel, giveOtherLabel, openNote, decideAl
   document.addEventListener("click", (event) => {
     if (!around(event, "#all")) $("all", HTMLDetailsElement).open = false;
   });
+  $("unfold").onclick = () => {
+    const isOpen = $("bar").classList.toggle("open");
+    $("unfold").setAttribute("aria-expanded", String(isOpen));
+    $("unfold").textContent = isOpen ? "Fewer" : "More";
+  };
   $("more-labels").onclick = giveOtherLabel;
   $("note-button").onclick = openNote;
   $("next").onclick = () => step(1);

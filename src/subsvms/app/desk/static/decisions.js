@@ -13,7 +13,7 @@ import { applyFilter, moveOn } from "./navigation.js";
 import { enqueue } from "./queue.js";
 import { forget } from "./rows.js";
 import { get, post, Refused } from "./server.js";
-import { askedFilter, getMeta, state } from "./state.js";
+import { askedFilter, getMeta, isSudden, noteSudden, state } from "./state.js";
 import { count, plural, shorten, formatDecision } from "./words.js";
 
 /** @typedef {import("./types.js").Choice} Choice */
@@ -35,6 +35,7 @@ export function drawName() {
 export async function changeName() {
   await askName();
   drawName();
+  forget(); // what others decided is shown to some
   $("person").blur(); // otherwise Enter would ask again instead of accepting
 }
 
@@ -74,7 +75,12 @@ function take(choice) {
   const { row, issue } = state;
   if (row === null || !isReady()) return;
   if (issue?.row !== row) return say("The row is still being loaded: nothing was decided.", true);
+  if (isSudden()) return say("The row had only just appeared: nothing was decided.", true);
   if (choice.verdict === "keep" && issue.given === null) return say("This row has no label to keep.", true);
+  if (choice.verdict === "skip" && issue.decision?.hidden) {
+    say(`Row ${count(row)}: left to others, nothing was stored.`);
+    return void attempt(() => moveOn(row));
+  }
   if (!ownName()) return void needName().then((who) => who && send(issue, choice));
   send(issue, choice);
 }
@@ -84,7 +90,7 @@ function take(choice) {
  * @param {Choice} choice
  */
 function send(issue, choice) {
-  const body = { row: issue.row, who: ownName(), seen: issue.decision?.act ?? 0, note: readNote(), ...choice };
+  const body = { row: issue.row, who: ownName(), seen: issue.seen ?? issue.decision?.act ?? 0, note: readNote(), ...choice };
   enqueue({
     rows: [issue.row],
     isRepeatable: true,
@@ -97,6 +103,7 @@ function send(issue, choice) {
       restoreDraft(issue.row, body.note);
       notePassed(issue.row, null);
       await showList();
+      noteSudden();
       await choose(issue.row);
     },
   });
@@ -109,7 +116,7 @@ function send(issue, choice) {
 
 /** Whether the server stored a decision although its answer was lost. */
 async function isStored(/** @type {Body} */ { row, who, seen, verdict, label, note }) {
-  const found = /** @type {Issue} */ (await get(`issues/${row}`));
+  const found = /** @type {Issue} */ (await get(`issues/${row}`, { viewer: who }));
   const latest = found.decision;
   if (!latest || latest.act <= seen || latest.who !== who || latest.verdict !== verdict) return false;
   if ((label !== undefined && latest.label !== label) || (latest.note ?? "") !== note) return false;

@@ -1,6 +1,8 @@
 // Dialogs that ask for a name, for a label, for confirmation before many rows are decided, and which decisions to keep.
 
 import { $, all, fillSelect } from "./elements.js";
+import { makeShort } from "./issue_view.js";
+import { isSudden, noteSudden } from "./state.js";
 import { count, plural, shorten, formatChoice, formatDecision, formatFilter, formatNames } from "./words.js";
 
 /** @typedef {import("./types.js").Choice} Choice */
@@ -28,7 +30,8 @@ function choose(id) {
 
 /** Let the buttons and forms of dialogs close them. */
 export function listenToDialogs() {
-  for (const button of all("[data-close]")) button.onclick = () => button.closest("dialog")?.close(button.dataset.close);
+  for (const button of all("[data-close]")) button.onclick = () => isSudden() || button.closest("dialog")?.close(button.dataset.close);
+  for (const dialog of all("dialog")) dialog.addEventListener("cancel", (event) => isSudden() && event.preventDefault());
   for (const form of all("dialog form")) {
     form.onsubmit = (event) => {
       event.preventDefault();
@@ -102,9 +105,9 @@ export async function askAll(verdict, total, filter) {
 }
 
 /**
- * Show what somebody else decided about a row in the meantime; return whether our decision replaces it.
+ * Show a row, and what somebody else decided about it in the meantime; return whether our decision replaces it.
  *
- * @param {import("./types.js").Brief} issue
+ * @param {import("./types.js").Issue} issue
  * @param {import("./types.js").Decision} theirs
  * @param {Choice} choice
  */
@@ -112,7 +115,9 @@ export async function askWhich(issue, theirs, choice) {
   const name = theirs.who === ownName() ? "You, in another tab," : theirs.who;
   $("which-title").textContent = `Row ${count(issue.row)} was decided in the meantime`;
   $("which-words").textContent = `${name} ${formatDecision(theirs)}. You want to ${formatChoice(choice, issue)}.`;
+  $("which-row").replaceChildren(...makeShort(issue));
   $("which-cancel").hidden = true;
+  noteSudden();
   return (await choose("which-dialog")) === "mine";
 }
 
@@ -125,6 +130,8 @@ export async function askWhich(issue, theirs, choice) {
 export async function askWhichAll({ differing, names }, total) {
   $("which-title").textContent = `${plural(differing, "row")} of ${count(total)} ${differing === 1 ? "was" : "were"} decided in the meantime`;
   $("which-words").textContent = `${formatNames(names)} decided differently since this list was loaded. Keep these decisions and decide the other rows, or replace them?`;
+  $("which-row").replaceChildren();
   $("which-cancel").hidden = false;
+  noteSudden();
   return choose("which-dialog");
 }

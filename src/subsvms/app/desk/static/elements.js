@@ -1,6 +1,8 @@
 // Finds and makes elements. Data become text, never markup.
 
-import { shorten } from "./words.js";
+import { shorten, tellApart } from "./words.js";
+
+const COLOURS = 8; // of classes, in tokens.css
 
 /**
  * The element with an id, of a kind: $("search", HTMLInputElement).
@@ -53,12 +55,50 @@ export function make(tag, attributes = {}, ...children) {
 /** @param {string | null} text */
 export const name = (text) => {
   if (text === null) return make("span", { class: "missing" }, "no label");
-  return make("bdi", { title: text.length > 60 ? text : null }, shorten(text));
+  const shown = shorten(text);
+  return make("bdi", { title: shown === text ? null : text }, shown);
 };
 
-/** @param {string} text */
-export const makeValue = (text) =>
-  text === "" ? make("span", { class: "value missing" }, "empty") : make("bdi", { class: "value" }, text);
+/** @type {Map<string, { place: number, mark: string }>} */
+const looks = new Map(); // of the classes
+
+/** @param {string[]} classes @param {string[]} marks a letter of each */
+export function setClasses(classes, marks) {
+  classes.forEach((label, place) => looks.set(label, { place, mark: marks[place] }));
+  tellApart(classes);
+}
+
+/** The number of a class's colour; null for anything else. */
+export const colourOf = (/** @type {string | null} */ label) => {
+  const place = label === null ? undefined : looks.get(label)?.place;
+  return place === undefined ? null : place % COLOURS;
+};
+
+/** The colour and the letter of a class, wherever its name stands. */
+export function badge(/** @type {string | null} */ label) {
+  const look = label === null ? undefined : looks.get(label);
+  if (look === undefined) return null;
+  const shape = Math.floor(look.place / COLOURS) % 2 ? "badge round" : "badge";
+  return make("span", { class: shape, "data-class": look.place % COLOURS, "data-mark": look.mark, "aria-hidden": "true" });
+}
+
+/** A label with its colour. */
+export const makeLabel = (/** @type {string | null} */ label, kind = "") =>
+  make("span", { class: `label-of ${kind}`.trim() }, badge(label), name(label));
+
+const NUMBER = /^\s*[-+−]?(\d[\d,]*)?\.?\d+(e[-+]?\d+)?\s*%?\s*$/i;
+
+/**
+ * A value of the table, which can be followed if it is an address on the web, and nothing else.
+ *
+ * @param {string} text
+ */
+export function makeValue(text) {
+  if (text === "") return make("span", { class: "value missing" }, "empty");
+  const value = make("bdi", { class: NUMBER.test(text) ? "value number" : "value" }, text);
+  const isLink = /^https?:\/\/\S+$/i.test(text) && URL.canParse(text);
+  return isLink ? make("a", { href: text, target: "_blank", rel: "noopener noreferrer" }, value) : value;
+}
 
 /**
  * @param {HTMLSelectElement} select

@@ -3,7 +3,8 @@
 import { drawBar } from "./bar.js";
 import { say } from "./connection.js";
 import { ownName } from "./dialogs.js";
-import { $ } from "./elements.js";
+import { $, colourOf } from "./elements.js";
+import { markHits } from "./hits.js";
 import { makeDetail } from "./issue_view.js";
 import { drawNothing, markChosen } from "./list.js";
 import { isWaiting } from "./queue.js";
@@ -23,6 +24,7 @@ export async function choose(/** @type {number | null} */ row) {
   if (row === null) return drawIssue(null);
   const known = peek(row);
   $("issue").classList.toggle("loading", known === null);
+  $("issue").ariaBusy = String(known === null);
   const issue = known ?? (await load(row));
   if (state.row !== row) return;
   if (issue !== state.issue) drawIssue(issue);
@@ -40,7 +42,10 @@ function drawIssue(issue) {
   if (isOther && isScrolled) $("detail").scrollTop = 0; // it takes a layout of its own
   if (isOther) isScrolled = false;
   $("issue").classList.remove("loading");
+  $("issue").ariaBusy = "false";
+  $("issue").dataset.class = String(colourOf(issue?.suggested ?? null) ?? "");
   $("issue").replaceChildren(...(issue ? makeDetail(issue, getMeta().label) : []));
+  markHits();
   drawBar(issue, isOther);
   if (isOther) readFromTop();
   if (issue === null) showSide("list");
@@ -84,14 +89,17 @@ export function goBack() {
   else showSide("list");
 }
 
-/** Check whether someone decided the issue while it is shown. */
+/** Check whether someone decided the issue while it is shown; what is decided about it next is compared with that. */
 export async function renewIssue() {
   const { row, issue } = state;
   if (row === null || issue === null) return;
   forget(row);
   const found = await load(row);
+  found.seen = issue.seen ?? issue.decision?.act ?? 0; // whoever presses a key now had looked at that
   if (state.row !== row || JSON.stringify(found) === JSON.stringify(state.issue)) return;
   const decision = found.decision;
-  if (decision && decision.who !== ownName() && decision.act !== issue.decision?.act) say(`${decision.who} ${formatDecision(decision)} just now.`);
+  if (decision && decision.who !== ownName() && decision.act !== issue.decision?.act) {
+    say(decision.hidden ? "Somebody else decided this row just now; what you decide is compared with that." : `${decision.who} ${formatDecision(decision)} just now.`);
+  }
   drawIssue(found);
 }

@@ -1,10 +1,12 @@
 // Builds what is shown of the chosen row: the suggestion, long texts, the comparison, earlier decisions.
 
 import { make, makeValue, name } from "./elements.js";
-import { bar, getShare, move, nameRow } from "./list_view.js";
+import { bar, move, nameRow } from "./list_view.js";
+import { makeMedia } from "./media.js";
+import { makePlaces } from "./place_view.js";
 import { getMeta } from "./state.js";
 import { makeTexts } from "./text_view.js";
-import { compare, count, mark, percent, sure, formatDecision, formatWhen, formatWithstands } from "./words.js";
+import { compare, count, mark, percent, quote, sure, formatDecision, formatWhen, formatWithstands } from "./words.js";
 
 /** @typedef {import("./types.js").Decision} Decision */
 /** @typedef {import("./types.js").Issue} Issue */
@@ -24,19 +26,39 @@ export function makeDetail(issue, label) {
     make("h2", { id: "detail-title", tabindex: "-1" }, ...move(issue)),
     makeDecision(issue.decision),
     makeHistory(issue.history),
-    make(
-      "p",
-      { class: "how-sure" },
-      make("strong", {}, capitalise(sure(getShare(issue)))),
-      bar(getShare(issue)),
-      make("span", {}, `${percent(getShare(issue))} that the ${issue.expected === null ? "suggested label is right" : "given label is wrong"}`),
-      issue.flagged ? null : make("span", { class: "soft" }, "Not sure enough: without you, the label stays."),
-    ),
+    ...makeSure(issue),
+    makeMedia(issue),
     makeTexts(issue),
     makeComparison(issue),
-    make("p", { class: "reason" }, issue.reason ? `${issue.reason}. ` : "", formatWithstands(issue.withstands)),
+    make("p", { class: "reason" }, issue.reason ? `The rule, for which errors are as estimated: ${issue.reason}. ` : "", formatWithstands(issue.withstands)),
     makeCarriers(issue),
   ].filter((part) => part !== null);
+}
+
+/** How probable it is that the given label is wrong, and how probable the suggestion; without a label, only that. */
+function makeSure(/** @type {Issue} */ { expected, probability, next, given, suggested, flagged }) {
+  const right = [
+    make("strong", {}, quote(suggested)), ` with a probability of ${percent(probability)}: ${sure(probability)}`,
+    next ? `; then ${quote(next[0])} with ${percent(next[1])}` : "", ".",
+  ];
+  const noLabel = "No label was given, so nothing is kept: the suggestion is what the votes say.";
+  const stays = "Too little for a change: without you, the label stays.";
+  return [
+    expected === null ? null : make(
+      "p", { class: "how-sure" }, make("strong", {}, quote(given)), make("span", {}, ` is wrong with a probability of ${percent(expected)}`), bar(expected),
+    ),
+    make("p", { class: "how-right" }, "Suggested: ", ...right, " ", make("span", { class: "soft" }, given === null ? noLabel : flagged ? "" : stays)),
+    make("p", { class: "soft legend" }, "Probabilities are estimates, for errors like those that this table shows; those of all labels add up to 100\u00a0%."),
+  ].filter((part) => part !== null);
+}
+
+/** A row in short: its labels and values, without what speaks for and against them. */
+export function makeShort(/** @type {Issue} */ issue) {
+  const alone = { ...issue, supporting: [], opposing: [] };
+  const pairs = issue.columns.flatMap(({ name: column, used, long }, place) =>
+    used && !long && !(column in getMeta().media) ? [make("dt", {}, name(column)), make("dd", {}, makeValue(issue.values[place]))] : []);
+  const labels = make("p", {}, ...nameRow(issue), ": ", ...move(issue));
+  return [labels, makeMedia(alone), makeTexts(alone), make("dl", {}, ...pairs)].filter((part) => part !== null);
 }
 
 const describe = (/** @type {Decision} */ decision) => [
@@ -47,15 +69,18 @@ const describe = (/** @type {Decision} */ decision) => [
 /** @param {Decision | null} decision */
 function makeDecision(decision) {
   if (!decision) return null;
+  if (decision.hidden) return make("p", { class: "decision skip" }, "Somebody else decided this row. You see what once you have decided, too.");
   const sign = make("span", { class: "sign", "aria-hidden": "true" }, mark(decision)[0]);
   return make("p", { class: `decision ${decision.verdict}` }, sign, make("span", {}, ...describe(decision)));
 }
 
-/** The short values of the row next to those of rows that speak for and against the suggestion. */
+/** The short values of the row next to those of rows that speak for and against the suggestion, or of its classes. */
 function makeComparison(/** @type {Issue} */ issue) {
   const witnesses = [...issue.supporting, ...issue.opposing];
-  const places = issue.columns.map((_, place) => place).filter((place) => !issue.columns[place].long);
+  const isShown = (/** @type {import("./types.js").Column} */ { name: column, long }) => !long && !(column in getMeta().media);
+  const places = issue.columns.map((_, place) => place).filter((place) => isShown(issue.columns[place]));
   if (places.length === 0) return null;
+  if (Object.keys(issue.places).length) return makePlaces(issue, places);
   const starts = new Set([issue.supporting.length ? 0 : -1, issue.opposing.length ? issue.supporting.length : -1]);
   const side = (/** @type {number} */ i) => (starts.has(i) ? " side" : "");
   const head = [make("tr", {}, make("td"), make("th", { scope: "col" }, "This row"), ...makeSideHeads(issue))];
@@ -77,7 +102,7 @@ function makeComparison(/** @type {Issue} */ issue) {
   );
   const makeRow = (/** @type {number} */ place) => {
     const { name: column, used } = issue.columns[place];
-    const cells = witnesses.map((witness, i) => makeCell(issue.values[place], witness.values[place], side(i)));
+    const cells = witnesses.map((witness, i) => makeCell(issue.values[place], witness.values[place], side(i), witness.apart[column]));
     const own = make("td", {}, makeValue(issue.values[place]));
     return make("tr", { class: used ? null : "unused" }, make("th", { scope: "row" }, name(column)), own, ...cells);
   };
@@ -89,11 +114,10 @@ function makeComparison(/** @type {Issue} */ issue) {
   const table = make("table", { class: "compare" }, make("thead", {}, ...head), ...bodies);
   const title = `Row ${issue.row} and the rows that speak for and against the suggestion`;
   const scroll = make("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": title }, table);
-  const legend = make("p", { class: "soft legend" }, "Compared with this row: ↑ higher, ↓ lower, ≠ different. Columns that separate best come first.");
+  const legend = make("p", { class: "soft legend" }, "Compared with this row: ↑ ↓ half a standard deviation of the column higher or lower, ⇈ ⇊ one and a half, ≠ different. Columns that separate best come first.");
   const attributes = { type: "button", "data-unfold": "unused", "aria-expanded": "false", "aria-controls": "unused" };
   const unfold = make("button", attributes, `${count(unused.length)} more columns`);
-  const none = make("p", { class: "soft legend" }, "A run in parts looks for rows to compare with only for the worst labels.");
-  return make("div", {}, scroll, isFolded ? unfold : null, witnesses.length ? legend : getMeta().is_parts ? none : null);
+  return make("div", {}, scroll, isFolded ? unfold : null, witnesses.length ? legend : null);
 }
 
 /** @param {Issue} issue */
@@ -110,9 +134,10 @@ function makeSideHeads({ supporting, opposing, suggested }) {
  * @param {string} own
  * @param {string} other
  * @param {string} side
+ * @param {number | undefined} apart in standard deviations
  */
-function makeCell(own, other, side) {
-  const sign = compare(own, other);
+function makeCell(own, other, side, apart) {
+  const sign = compare(own, other, apart);
   if (!sign) return make("td", { class: `same${side}` }, makeValue(other));
   const marked = make("span", { class: "marked" }, make("span", { class: "differing" }, sign), makeValue(other));
   return make("td", { class: `differs${side}` }, marked);
@@ -138,5 +163,3 @@ function makeHistory(history) {
   const lines = history.map((decision) => make("li", {}, ...describe(decision)));
   return make("div", { class: "history" }, make("h3", {}, "Decisions on this row"), make("ol", {}, ...lines));
 }
-
-const capitalise = (/** @type {string} */ text) => text[0].toUpperCase() + text.slice(1);

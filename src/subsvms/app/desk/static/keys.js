@@ -2,9 +2,10 @@
 
 import { isAsking } from "./dialogs.js";
 import { $, around } from "./elements.js";
+import { openMedia } from "./media.js";
 
 const REPEATED = new Set(["j", "k", "arrowdown", "arrowup", " ", "pagedown", "pageup"]); // the others act once while held down
-const PRESSED = "button, summary, a"; // Enter and Space press these
+const PRESSED = "button, summary, a, audio"; // Enter and Space press these
 
 /** @param {MouseEvent | KeyboardEvent} event */
 export const isPlain = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
@@ -61,6 +62,7 @@ function findAct(event, actions) {
   const isOnLine = around(event, "#lines") !== null;
   if (key === "enter") return isOnButton(event) ? null : () => decide("accept");
   if (key === " " && around(event, PRESSED) && !isOnLine) return null;
+  if (key.startsWith("arrow") && around(event, "audio")) return null; // it winds
   if (/^[1-9]$/.test(key)) return () => actions.giveNumber(Number(key));
   /** @type {Record<string, () => unknown>} */
   const acts = {
@@ -71,6 +73,7 @@ function findAct(event, actions) {
     l: actions.giveOtherLabel,
     n: actions.openNote,
     w: actions.unfoldWitnesses,
+    p: openMedia,
     u: undo,
     j: () => step(1),
     k: () => step(-1),

@@ -1,14 +1,19 @@
 // The list of issues, and the filter above it.
 
-import { $, all, fillSelect } from "./elements.js";
+import { $, all, fillSelect, make } from "./elements.js";
+import { attempt } from "./connection.js";
+import { ownName } from "./dialogs.js";
+import { showSummary } from "./finish.js";
+import { markHits } from "./hits.js";
 import { makeLine, makeMark, makeNothing } from "./list_view.js";
 import { get } from "./server.js";
-import { askedFilter, getMeta, isNarrow, isUnfiltered, keepAddress, lastPage, PAGE, state } from "./state.js";
-import { count, plural, shorten, formatAgreement, formatCounts, formatFilter } from "./words.js";
+import { askedFilter, getMeta, isNarrow, isQueue, isUnfiltered, keepAddress, lastPage, PAGE, state } from "./state.js";
+import { count, plural, shorten, formatAgreement, formatCounts, listFilters } from "./words.js";
 
 /** @typedef {import("./types.js").Brief} Brief */
 
 const WORDS = { accept: "Accept all", keep: "Keep all", skip: "Skip all", drop: "Leave out all", label: "Label all" };
+let nothing = ""; // counts and filter for which it is said that nothing is left
 let turn = 0; // an answer to an outdated request is dropped
 /** @type {Map<number, number>} */
 const passed = new Map(); // rows that were decided here, and the act that stored it: Infinity while it is on the way
@@ -18,10 +23,10 @@ export async function showList() {
   const own = ++turn;
   const range = { offset: String(state.page * PAGE), limit: String(PAGE) };
   $("lines").ariaBusy = "true";
-  const answer = await get("issues", { ...askedFilter(), ...range }).finally(() => own === turn && ($("lines").ariaBusy = "false"));
+  const answer = await get("issues", { ...askedFilter(), ...range, viewer: ownName() }).finally(() => own === turn && ($("lines").ariaBusy = "false"));
   if (own !== turn) return;
   for (const [row, act] of passed) if (act <= answer.last) passed.delete(row);
-  const isLeft = (/** @type {Brief} */ { row }) => state.filter.status !== "open" || !passed.has(row);
+  const isLeft = (/** @type {Brief} */ { row }) => !isQueue() || !passed.has(row);
   state.issues = answer.issues.filter(isLeft);
   state.total = answer.total - (answer.issues.length - state.issues.length);
   state.listed = answer.last;
@@ -39,6 +44,7 @@ function drawList() {
   notePlace();
   if (hadFocus) $("lines").querySelector("button")?.focus();
   markChosen();
+  markHits();
   drawTotal();
   keepAddress();
 }
@@ -70,7 +76,10 @@ export function drawNothing() {
   const { total, counts, filter, row } = state;
   const isEmpty = total === 0 && counts !== null;
   $("nothing").hidden = !isEmpty;
-  $("nothing").replaceChildren(...(isEmpty ? makeNothing(getMeta(), counts, filter.status, isNarrow()) : []));
+  const shown = isEmpty ? JSON.stringify([formatCounts(counts), formatAgreement(counts), filter]) : "";
+  if (shown !== nothing) $("nothing").replaceChildren(...(isEmpty ? makeNothing(getMeta(), counts, filter.status, isNarrow()) : []));
+  if (shown !== nothing && document.getElementById("summary")) void attempt(showSummary);
+  nothing = shown;
   document.body.classList.toggle("empty", isEmpty && row === null);
 }
 
@@ -99,7 +108,7 @@ export const notePassed = (/** @type {number} */ row, /** @type {number | null} 
 export function passOn(/** @type {number} */ row) {
   notePassed(row, Infinity);
   const place = state.issues.findIndex((issue) => issue.row === row);
-  if (place < 0 || state.filter.status !== "open") return;
+  if (place < 0 || !isQueue()) return;
   const line = $("lines").querySelector(`[data-row="${row}"]`)?.parentElement;
   const hadFocus = line?.contains(document.activeElement);
   line?.remove();
@@ -127,9 +136,9 @@ export function drawFilter() {
     const field = /** @type {HTMLInputElement | HTMLSelectElement} */ ($(name));
     if (document.activeElement !== field) field.value = value;
   }
-  const { low, high, column, value, who, verdict, note } = state.filter;
-  if ([low, high, column, value, who, verdict, note].some(Boolean)) $("more-filters", HTMLDetailsElement).open = true;
-  $("filter-words").textContent = formatFilter(state.filter);
+  const set = listFilters(state.filter);
+  $("chips").replaceChildren(...set.map(([name, words]) =>
+    make("button", { type: "button", "data-drop": name, title: words, "aria-label": `No longer ${words}` }, `${words} ×`)));
   $("clear", HTMLButtonElement).disabled = isUnfiltered();
 }
 

@@ -1,7 +1,8 @@
 // Builds the lines of the list.
 
-import { make, name } from "./elements.js";
-import { count, inShell, mark, percent } from "./words.js";
+import { make, makeLabel, name } from "./elements.js";
+import { makeWriter } from "./finish.js";
+import { count, mark, percent, plural, formatAgreement } from "./words.js";
 
 /** @typedef {import("./types.js").Brief} Brief */
 
@@ -14,7 +15,7 @@ export function bar(share) {
 
 /** From the given to the suggested label. */
 export const move = (/** @type {{ given: string | null, suggested: string }} */ { given, suggested }) => [
-  make("span", { class: "given" }, name(given)), make("span", { class: "arrow" }, " → "), make("span", { class: "suggested" }, name(suggested)),
+  makeLabel(given, "given"), make("span", { class: "arrow" }, " → "), makeLabel(suggested, "suggested"),
 ];
 
 /** The number of a row, and what its table calls it. */
@@ -31,30 +32,28 @@ export function makeLine(issue, isChosen) {
     "button",
     { type: "button", "data-row": issue.row, "aria-current": isChosen && "true", tabindex: isChosen ? "0" : "-1" },
     make("span", { class: "labels" }, ...move(issue)),
-    make("span", { class: "sure" }, percent(getShare(issue)), " ", bar(getShare(issue))),
+    make("span", { class: "sure soft" }, ...(issue.expected === null ? ["no label"] : [`${percent(issue.expected)} wrong`, " ", bar(issue.expected)])),
     makePreview(issue),
     makeMark(issue),
   );
   return make("li", {}, button);
 }
 
-/** How likely the given label is wrong; how likely the suggested one is right if none was given. */
-export const getShare = (/** @type {Brief} */ { expected, confidence }) => expected ?? confidence;
-
 /** The row, and the values by which one tells it from others: a text, or two columns. */
 function makePreview(/** @type {Brief} */ issue) {
   const parts = issue.preview.flatMap(({ column, excerpt }) => [
     " · ", issue.preview.length > 1 ? make("span", { class: "soft" }, name(column), " ") : null, make("bdi", {}, excerpt),
   ]);
-  return make("span", { class: "preview" }, make("span", { class: "soft" }, ...nameRow(issue)), ...parts);
+  return make("span", { class: "preview soft" }, make("span", { class: "soft" }, ...nameRow(issue)), ...parts);
 }
 
 /** @param {Brief} issue */
 export function makeMark({ decision }) {
   if (!decision) return null;
+  if (decision.hidden) return make("span", { class: "mark" }, "• decided by somebody else");
   const [sign, word] = mark(decision);
   const note = decision.note ? make("span", { title: decision.note }, ", with a note") : null;
-  return make("span", { class: `mark ${decision.verdict}` }, `${sign} ${word} by `, name(decision.who), note);
+  return make("span", { class: `mark soft ${decision.verdict}` }, `${sign} ${word} by `, name(decision.who), note);
 }
 
 /**
@@ -65,25 +64,31 @@ export function makeMark({ decision }) {
  * @param {string} status
  * @param {boolean} isNarrow
  */
-export function makeNothing(meta, { issues, decided, dropped, skipped }, status, isNarrow) {
+export function makeNothing(meta, counts, status, isNarrow) {
+  const { issues, decided, dropped, skipped, disputed } = counts;
   if (status === "disputed" && !isNarrow) {
-    return [make("p", {}, "No rows are disputed."), makeOffer("open", "Show open rows")];
+    return [make("p", {}, "No rows are disputed."), make("p", {}, makeOffer("open", "Show open rows"))];
   }
   const say = (/** @type {(Node | string)[]} */ ...words) => make("p", {}, ...words);
   if (issues === 0) return [say("No label in ", name(meta.title), " looks suspicious: there is nothing to review.")];
   if (status === "open" && !isNarrow) {
-    const command = say(make("code", {}, `subsvms apply ${inShell(meta.folder)}`), " writes the table with these decisions.");
     const out = dropped ? [`${count(dropped)} of them left out`] : [];
-    if (skipped === 0) return [say(`All ${count(issues)} rows are decided${out.length ? `, ${out[0]}` : ""}.`), command];
-    const words = `No row is open: ${[`${count(decided)} decided`, ...out, `${count(skipped)} skipped`].join(", ")}.`;
-    return [say(words), ...(decided ? [command] : []), makeOffer("skipped", "Show skipped rows")];
+    const words = skipped === 0
+      ? `All ${count(issues)} rows are decided${out.length ? `, ${out[0]}` : ""}.`
+      : `No row is open: ${[`${count(decided)} decided`, ...out, `${count(skipped)} skipped`].join(", ")}.`;
+    const more = [skipped ? ["skipped", "Show skipped rows"] : [], disputed ? ["disputed", `Settle ${plural(disputed, "disputed row")}`] : []];
+    const offers = [...more, ["decided", "Look at the decisions again"]].filter((one) => one.length);
+    return [make(
+      "div", { class: "finish" }, make("h2", {}, words), decided ? makeWriter(meta.folder) : null,
+      make("div", { id: "summary" }), make("p", { class: "soft" }, formatAgreement(counts)), make("p", { class: "offers" }, ...offers.map(([value, text]) => makeOffer(value, text))),
+    )];
   }
   const words = status === "open" ? "No open row matches this filter." : "No row matches this filter.";
-  return [say(words), makeOffer("", "Clear the filter")];
+  return [say(words), make("p", {}, makeOffer("", "Clear the filter"))];
 }
 
 /**
  * @param {string} status
  * @param {string} words
  */
-const makeOffer = (status, words) => make("p", {}, make("button", { type: "button", "data-offer": status }, words));
+const makeOffer = (status, words) => make("button", { type: "button", "data-offer": status }, words);

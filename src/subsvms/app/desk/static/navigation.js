@@ -6,7 +6,7 @@ import { choose } from "./issue.js";
 import { drawFilter, offerValues, passOn, showList } from "./list.js";
 import { isWaiting } from "./queue.js";
 import { Lost } from "./server.js";
-import { forgetAddress, isForeignAddress, isSmall, lastPage, ownAddress, readAddress, state, writeAddress } from "./state.js";
+import { forgetAddress, isForeignAddress, isQueue, isSmall, lastPage, ownAddress, readAddress, state, writeAddress } from "./state.js";
 
 const FAR = 20; // pages to search for the next open issue
 const FEW = 10; // rows left in the list from which on more are loaded
@@ -33,17 +33,17 @@ export async function step(by) {
 export async function moveOn(/** @type {number} */ row) {
   const place = state.issues.findIndex((issue) => issue.row === row);
   passOn(row);
-  const isGone = place < 0 || state.filter.status === "open";
+  const isGone = place < 0 || isQueue();
   const next = findOpen(isGone ? state.place : place + 1);
   if (next === undefined) return lookFurther(row);
   const shown = choose(next.row);
-  const isRunningOut = state.filter.status === "open" && state.issues.length <= FEW && state.total > state.issues.length;
+  const isRunningOut = isQueue() && state.issues.length <= FEW && state.total > state.issues.length;
   if (isRunningOut) void attempt(showList);
   await shown;
 }
 
 const findOpen = (/** @type {number} */ from) =>
-  state.issues.slice(from).find((issue) => issue.decision === null && !isWaiting(issue.row));
+  state.issues.slice(from).find((issue) => (issue.decision === null || ["second", "disputed"].includes(state.filter.status)) && !isWaiting(issue.row));
 
 /** Look for an open row on later pages of the list; then begin again with those that were passed over. */
 async function lookFurther(/** @type {number} */ row) {
@@ -58,7 +58,7 @@ async function lookFurther(/** @type {number} */ row) {
     from = 0;
     await showList();
   }
-  if (state.filter.status !== "open") return choose(row); // shown with its mark
+  if (!isQueue()) return choose(row); // shown with its mark
   state.page = 0;
   await showList();
   await choose(state.issues[0]?.row ?? null);

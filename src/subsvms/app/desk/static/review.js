@@ -4,7 +4,7 @@ import { closeNote, keepDraft, listKeys, hasMore, makeButtons, openNote } from "
 import { attempt, hideLost, hurry, isLost, poll, say, watch } from "./connection.js";
 import { listen } from "./controls.js";
 import { changeName, decide, decideAll, drawName, giveLabel, giveOtherLabel, redo, undo } from "./decisions.js";
-import { $, all, fillSelect } from "./elements.js";
+import { $, all, fillSelect, setClasses } from "./elements.js";
 import { choose, goBack, renewIssue, scrollRow, showEntry, showSide } from "./issue.js";
 import { listenToKeys, openHelp } from "./keys.js";
 import { drawCounts, offerPeople, showList } from "./list.js";
@@ -12,7 +12,7 @@ import { follow, followAgain, goToPage, narrow, step } from "./navigation.js";
 import { countWaiting, listWaiting, whenLengthChanges } from "./queue.js";
 import { forget } from "./rows.js";
 import { get } from "./server.js";
-import { EVERYTHING, isSmall, isTight, state } from "./state.js";
+import { EVERYTHING, isSmall, isTight, noteSudden, state } from "./state.js";
 import { count, formatWaiting, plural, quote, shorten } from "./words.js";
 
 const AGAIN = 2_000; // milliseconds until another attempt to start
@@ -32,7 +32,10 @@ async function loadNews() {
   await showList();
   offerPeople(...(await get("meta")).people);
   if (news.rows.length >= MANY || (state.row !== null && news.rows.includes(state.row))) await renewIssue();
-  if (state.row === null && state.issues.length && !isSmall.matches) await choose(state.issues[0].row);
+  if (state.row === null && state.issues.length && !isSmall.matches) {
+    noteSudden();
+    await choose(state.issues[0].row);
+  }
 }
 
 async function returnToServer() {
@@ -94,6 +97,7 @@ async function start() {
   drawName();
   const [meta, counts] = await Promise.all([get("meta"), get("state")]);
   state.meta = meta;
+  setClasses(meta.classes, meta.marks);
   state.last = counts.last;
   drawCounts(counts);
   $("about").textContent = `Labels of the column ${quote(meta.label)} that look wrong`;

@@ -1,5 +1,7 @@
 // Rows that the page has loaded: the next ones are there before they are asked for.
 
+import { ownName } from "./dialogs.js";
+import { preload } from "./media.js";
 import { get } from "./server.js";
 
 /** @typedef {import("./types.js").Issue} Issue */
@@ -17,9 +19,9 @@ export const peek = (/** @type {number} */ row) => kept.get(row)?.issue ?? null;
 export function load(row) {
   const known = kept.get(row);
   if (known) return known.loading;
-  const one = { issue: /** @type {Issue | null} */ (null), loading: get(`issues/${row}`) };
+  const one = { issue: /** @type {Issue | null} */ (null), loading: get(`issues/${row}`, { viewer: ownName() }) };
   kept.set(row, one);
-  one.loading.then((issue) => (one.issue = issue)).catch(() => kept.get(row) === one && kept.delete(row)); // whoever asked is told
+  one.loading.then((issue) => preload((one.issue = issue))).catch(() => kept.get(row) === one && kept.delete(row)); // whoever asked is told
   return one.loading;
 }
 

@@ -1,6 +1,6 @@
 // Requests to the server, and errors when it does not respond.
 
-const API = new URL("../api/", import.meta.url);
+export const API = new URL("../api/", import.meta.url);
 const PATIENCE = 10_000; // milliseconds until a request is given up
 const SLOW = 3_000; // milliseconds until the page says that it is waiting
 

@@ -12,6 +12,7 @@ export const EVERYTHING = {
 const NAMES = /** @type {(keyof Filter)[]} */ (Object.keys(EVERYTHING));
 
 export const isSmall = window.matchMedia("(max-width: 760px)"); // the list and the issue take turns
+export const isWide = window.matchMedia("(min-width: 1400px)"); // there are two columns of texts
 export const isTight = window.matchMedia("(max-width: 1100px), (max-height: 700px)"); // the filter is folded
 
 export const state = {
@@ -27,6 +28,14 @@ export const state = {
   last: 0, // number of the last action that we know of
   listed: 0, // number of the last action that the list shows
 };
+
+/** Whether rows leave the list as soon as they are decided. */
+export const isQueue = () => ["open", "second", "disputed"].includes(state.filter.status);
+
+const GLANCE = 600; // milliseconds in which nobody reads what appears without their doing: keys are meant for what was there
+let appeared = -Infinity;
+export const noteSudden = () => void (appeared = performance.now());
+export const isSudden = () => performance.now() - appeared < GLANCE;
 
 /** What stays the same; there is no list without it. */
 export function getMeta() {

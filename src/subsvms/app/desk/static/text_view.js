@@ -1,6 +1,8 @@
 // Builds long texts at reading width, with the words that speak for and against the suggestion.
 
 import { make, name } from "./elements.js";
+import { markHits } from "./hits.js";
+import { isWide } from "./state.js";
 import { count } from "./words.js";
 
 /** @typedef {import("./types.js").Issue} Issue */
@@ -8,7 +10,7 @@ import { count } from "./words.js";
 /** @typedef {import("./types.js").Witness} Witness */
 
 const EXCERPT = 90; // characters of a text that is folded
-const WEAK = 0.3; // marks below this strength are left out: most of them would be words like "for" and "is"
+const WEAK = 0.3; // marks below this strength are left out: they would be most of the text
 const STRONG = 0.6; // marks from this strength on are shaded
 const SIDES = { for: "for the suggestion", against: "against it" };
 
@@ -39,9 +41,12 @@ export function makeTexts(/** @type {Issue} */ issue) {
   const places = long.map(({ place }) => place);
   const isMarked = long.some(({ column }) => issue.marks[column.name]?.some(([, , , strength]) => strength >= WEAK));
   return make(
-    "div", { class: "texts" }, ...own, isMarked ? makeLegend(issue) : null,
-    makeSide("for", ["For “", name(issue.suggested), "”"], issue.supporting, issue, places),
-    makeSide("against", ["Against it"], issue.opposing, issue, places),
+    "div", { class: "texts" }, make("div", {}, ...own, isMarked ? makeLegend(issue) : null),
+    make(
+      "div", { class: "others" },
+      makeSide("for", ["For “", name(issue.suggested), "”"], issue.supporting, issue, places),
+      makeSide("against", ["Against it"], issue.opposing, issue, places),
+    ),
   );
 }
 
@@ -60,14 +65,15 @@ const makeLegend = (/** @type {Issue} */ { suggested }) =>
  */
 function makeSide(side, title, witnesses, issue, places) {
   if (witnesses.length === 0) return null;
-  const folded = witnesses.map((witness) => {
+  const folded = witnesses.map((witness, i) => {
     const texts = places.map((place) => witness.values[place]);
     const unfold = () => places.map((place, i) => makeText(texts[i], witness.marks[issue.columns[place].name] ?? []));
     const first = texts.find((text) => text !== "") ?? "";
     const excerpt = make("bdi", { class: "excerpt" }, first.length > EXCERPT ? `${first.slice(0, EXCERPT)}…` : first);
     const summary = make("summary", {}, make("span", { class: "soft" }, `Row ${count(witness.row)} `, name(witness.label)), " ", excerpt);
     const details = make("details", { class: "witness" }, summary);
-    details.addEventListener("toggle", () => details.append(...unfold()), { once: true }); // most stay folded
+    if (i === 0 && isWide.matches) details.append(...unfold()), details.setAttribute("open", ""); // it stands beside the text
+    else details.addEventListener("toggle", () => (details.append(...unfold()), markHits()), { once: true }); // most stay folded
     return details;
   });
   return make("div", { class: `witnesses ${side}` }, make("h3", {}, ...title), ...folded);
