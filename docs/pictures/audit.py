@@ -30,7 +30,7 @@ COLUMNS = (
 )
 N_ANSWERED = 40
 WIDTH = 860
-COLOURS = 160  # enough for text and the colours of classes; a smaller file
+COLOURS = 256  # enough for text and the colours of classes; a smaller file
 
 
 def answer_some(folder: Path) -> Path:

@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1]))
 from benchmarks.tickets import write_tickets  # noqa: E402
 
-COLOURS = 160  # enough for text and the colours of classes; a smaller file
+COLOURS = 256  # enough for text and the colours of classes; a smaller file
 WIDE, SMALL, PHONE = (1180, 720), (800, 600), (390, 780)
 BROAD, HALF, SHORT = (1680, 900), (640, 400), (1180, 480)  # HALF is a screen of 1280 by 800 at 200 %
 

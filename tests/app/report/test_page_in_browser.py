@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from web_pages import NASTY, PAPER, make_summary, replace_text
 
-from subsvms.app.report import draw_charts, render_report
+from subsvms.app.report import draw_charts, place_audit, render_report
 
 pytestmark = pytest.mark.slow
 
@@ -117,3 +117,36 @@ def test_readers_sort_the_rows_and_without_scripts_they_are_worst_first(browser,
     page.goto(address)
     assert list_rows(page) == ["30", "4", "200", "5"] and page.locator("button").count() == 0
     context.close()
+
+
+@pytest.mark.parametrize("width, scheme", [(390, "dark"), (1200, "light"), (1200, "dark")])
+def test_no_rule_of_axe_is_broken_and_every_section_has_a_link(
+    browser, correction, features, tmp_path, scheme, width
+):
+    from axe_playwright_python.sync_playwright import Axe
+
+    path = tmp_path / "report.html"
+    columns = [
+        {
+            "use": "Numbers",
+            "how": "",
+            "columns": [[f"a_long_name_of_a_column_{i:02d}" * 2, 1] for i in range(30)],
+        }
+    ]
+    audit = {"claims": ["Confirmed."], "finished": True, "is_confirmation": False}
+    page = render_report(make_summary(columns=columns), draw_charts(correction, features=features))
+    path.write_text(place_audit(page, audit), encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.goto(path.as_uri())
+    assert page.locator("nav a").evaluate_all("links => links.map(one => one.hash.slice(1))") == page.locator(
+        "main > section"
+    ).evaluate_all("parts => parts.map(one => one.id)")
+    cut = (
+        "[...document.querySelectorAll('.names li')].filter(one => one.scrollWidth > one.clientWidth).length"
+    )
+    assert page.locator(".names li").count() == 30 and page.evaluate(cut) == 0
+    faults = Axe().run(page).response["violations"]
+    assert [(rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in faults] == []
+    colour = "getComputedStyle(document.querySelector('svg .dots')).stroke"
+    assert page.evaluate(colour) == "rgb(0, 114, 178)"
+    page.close()

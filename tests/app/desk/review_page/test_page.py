@@ -122,6 +122,8 @@ def test_filters_narrow_the_list_and_a_reload_keeps_them(review):
     assert ann.rows == rows and ann.page.input_value("#value") == "blue"
     ann.page.click("#clear")
     ann.see("#shown", f"{everything} open rows")
+    if not ann.page.is_visible("#high"):
+        ann.page.click("#more-filters summary")
     ann.page.fill("#high", "65")
     until(ann.page, f"!document.getElementById('shown').textContent.startsWith('{everything} ')")
     assert 0 < total(ann) < everything

@@ -68,6 +68,8 @@ function listenToFilter({ narrow, clear }) {
     if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
   });
   $("clear").onclick = clear;
+  const more = $("more-filters", HTMLDetailsElement);
+  more.ontoggle = () => $("filter-bar").classList.toggle("more-open", more.open);
   $("chips").onclick = (event) => {
     const dropped = around(event, "[data-drop]")?.dataset.drop;
     if (dropped) narrow(Object.fromEntries(dropped.split(" ").map((name) => [name, ""])));
@@ -122,6 +124,7 @@ function listenToButtons({ decide, giveLabel, giveOtherLabel, openNote, decideAl
   });
   $("unfold").onclick = () => {
     const isOpen = $("bar").classList.toggle("open");
+    $("bar").parentElement?.classList.toggle("open", isOpen);
     $("unfold").setAttribute("aria-expanded", String(isOpen));
     $("unfold").textContent = isOpen ? "Fewer" : "More";
   };

@@ -24,7 +24,7 @@ export async function choose(/** @type {number | null} */ row) {
   if (row === null) return drawIssue(null);
   const known = peek(row);
   $("issue").classList.toggle("loading", known === null);
-  $("issue").ariaBusy = String(known === null);
+  if (known === null) $("issue").ariaBusy = "true";
   const issue = known ?? (await load(row));
   if (state.row !== row) return;
   if (issue !== state.issue) drawIssue(issue);
@@ -41,8 +41,8 @@ function drawIssue(issue) {
   state.issue = issue;
   if (isOther && isScrolled) $("detail").scrollTop = 0; // it takes a layout of its own
   if (isOther) isScrolled = false;
+  if ($("issue").classList.contains("loading")) $("issue").ariaBusy = "false";
   $("issue").classList.remove("loading");
-  $("issue").ariaBusy = "false";
   $("issue").dataset.class = String(colourOf(issue?.suggested ?? null) ?? "");
   $("issue").replaceChildren(...(issue ? makeDetail(issue, getMeta().label) : []));
   markHits();

@@ -7,7 +7,7 @@ import { showSummary } from "./finish.js";
 import { markHits } from "./hits.js";
 import { makeLine, makeMark, makeNothing } from "./list_view.js";
 import { get } from "./server.js";
-import { askedFilter, getMeta, isNarrow, isQueue, isUnfiltered, keepAddress, lastPage, PAGE, state } from "./state.js";
+import { askedFilter, EVERYTHING, getMeta, isNarrow, isQueue, isUnfiltered, keepAddress, lastPage, PAGE, state } from "./state.js";
 import { count, plural, shorten, formatAgreement, formatCounts, listFilters } from "./words.js";
 
 /** @typedef {import("./types.js").Brief} Brief */
@@ -135,6 +135,7 @@ export function drawFilter() {
   for (const [name, value] of Object.entries(state.filter)) {
     const field = /** @type {HTMLInputElement | HTMLSelectElement} */ ($(name));
     if (document.activeElement !== field) field.value = value;
+    field.parentElement?.classList.toggle("set", value !== EVERYTHING[/** @type {keyof typeof EVERYTHING} */ (name)]);
   }
   const set = listFilters(state.filter);
   $("chips").replaceChildren(...set.map(([name, words]) =>
