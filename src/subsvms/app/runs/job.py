@@ -14,9 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from joblib import effective_n_jobs
-
-from subsvms._effort import Effort, announce
+from subsvms._effort import Effort, announce, count_threads
 from subsvms.app import names
 from subsvms.app.names import TABLE, UNFINISHED
 from subsvms.app.options import FILE_OPTIONS, LABEL_OPTIONS, Options
@@ -111,7 +109,7 @@ def do_job(
         opening = nullcontext(open_in_memory(where, options, target, **read))
     else:
         check_engine(engine, scheduler)
-        n_jobs = effective_n_jobs(n_jobs)
+        n_jobs = count_threads(n_jobs)
         opening = open_in_parts(where, options, target, base=base, shared=engine == "dask")
     with ExitStack() as finally_save, opening as opened:
         clock.lap("reading")
