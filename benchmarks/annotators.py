@@ -109,9 +109,9 @@ def list_methods(loaded, rows, seed):
 
 
 def run_ours(X, answers, seed, **judge):
-    """Return labels, confidence and calibration of `find_consensus`."""
+    """Return labels, confidence and whether they are said to be calibrated, of `find_consensus`."""
     found = find_consensus(X, answers, random_state=seed, n_jobs=1, **judge)
-    return found.labels, found.confidence, None if found.calibration is None else found.calibration.holds
+    return found.labels, found.confidence, found.doubt is None
 
 
 def run_crowd_kit(answers):
@@ -143,14 +143,17 @@ def run_corrected(X, answers, truth, seed):
     return found.labels, None, None
 
 
-def run(name, rows, seed):
-    """Return the lines of a cell, and those of its reliability curves."""
+def run(name, rows, seed, done):
+    """Return the lines of a cell that are not done, and those of its reliability curves."""
     loaded = load(name, seed)
     loaded = draw(loaded, seed) if rows == "some" else loaded
     truth, cell = loaded[3], dict(zip(KEY, (name, rows, seed), strict=True))
     lines = [cell | {"method": "majority", "wrong": measure_majority(loaded[2], truth)}]
+    lines = [] if (*map(str, cell.values()), "majority") in done else lines
     bins = []
     for method, do in list_methods(loaded, rows, seed).items():
+        if (*map(str, cell.values()), method) in done:
+            continue
         began = time.perf_counter()
         labels, confidence, calibrated = do()
         seconds, right = time.perf_counter() - began, labels == truth
@@ -248,10 +251,10 @@ def main(words=None):
     path, curves = args.results / "annotators.csv", args.results / "annotators_reliability.csv"
     cost = args.results / "annotators_cost.csv"
     if not args.report:
-        done = find_done(path, KEY)
+        done = find_done(path, (*KEY, "method"))
         for cell in list_cells(read_seeds(args.seeds)):
-            if tuple(map(str, cell)) not in done and (not args.only or cell[0] in args.only):
-                lines, bins = run(*cell)
+            if not args.only or cell[0] in args.only:
+                lines, bins = run(*cell, done)
                 append_lines(path, COLUMNS, lines)
                 if cell[1] == "all" and cell[:1] not in find_done(curves, ("data",)):
                     append_lines(curves, BIN_COLUMNS, bins)

@@ -93,16 +93,16 @@ def run(job):
     answers = ask(make_people(kind, truth, n_people, rng), n_answers, rng)
     how = {"classes": range(truth.max() + 1), "random_state": seed, "n_jobs": 1}
     found = find_consensus(X if features else None, answers, **how)
-    calibrated = None if found.calibration is None else found.calibration.holds
+    calibrated = found.doubt is None
     measures = measure_majority(answers, truth), float(np.mean(found.labels != truth)), found.expected_wrong
     return dict(zip(COLUMNS, (*job, *measures, calibrated), strict=True))
 
 
 def list_jobs(seeds):
-    """Return (data, kind, people, answers, features, seed) of every line, seed by seed."""
+    """Return (data, kind, people, answers, features, seed) of every line, those with features last."""
     grid = [(n, m) for n in PEOPLE for m in ANSWERS if m <= n]
-    return [(data, kind, n, m, features, seed) for seed in seeds
-            for features, pairs in ((False, grid), (True, FEW))
+    return [(data, kind, n, m, features, seed) for features, pairs in ((False, grid), (True, FEW))
+            for seed in seeds
             for data in TABLES for kind in KINDS for n, m in pairs]  # fmt: skip
 
 

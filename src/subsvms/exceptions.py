@@ -306,6 +306,11 @@ def format_percent(share: float) -> str:
     return f"{100 * share:.{decimals}f} %"
 
 
+def format_count(number: int, one: str, more: str | None = None) -> str:
+    """Return a number and the words for one or for several."""
+    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
+
+
 def format_interval(low: float, high: float) -> str:
     """Return an interval of shares."""
     return f"{format_percent(low).removesuffix(' %')} to {format_percent(high)}"

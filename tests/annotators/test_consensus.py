@@ -37,7 +37,8 @@ def test_any_answers_have_a_consensus_that_is_whole(answers, seed):
     assert sum(person.n_answers for person in consensus.people) == np.sum(~pd.isna(np.array(answers)))
     for person in consensus.people:
         assert 0 <= person.low <= person.right <= person.high <= 1 and 0 <= person.chance <= 1
-    assert (consensus.gain >= 0).all() and len(consensus.ask_next(3)) == min(3, len(answers))
+    n_open = np.sum(consensus.answers.per_row < len(consensus.people))
+    assert (consensus.gain >= 0).all() and len(consensus.ask_next(3)) == min(3, n_open)
     assert all(isinstance(reason, str) for reason in consensus.explain(np.arange(len(answers))))
 
 
@@ -67,7 +68,7 @@ def test_the_order_of_lines_does_not_matter(made, as_lines):
 
 @pytest.mark.parametrize("powers", [(1.0, 0.0), (0.6, 0.0)])
 def test_the_order_of_rows_people_and_classes_does_not_matter(made, powers, monkeypatch):
-    monkeypatch.setattr("subsvms.annotators._consensus.choose_powers", lambda *_: (Powers(*powers), []))
+    monkeypatch.setattr("subsvms.annotators._find.choose_powers", lambda *_: (Powers(*powers), []))
     usual, order = find(made), np.random.default_rng(0).permutation(len(made))
     assert_allclose(find(made[order]).probability, usual.probability[order], atol=2e-2)
     assert_allclose(find(made[:, ::-1]).probability, usual.probability, atol=2e-2)
@@ -90,6 +91,14 @@ def test_the_same_seed_gives_the_same_bits_with_any_number_of_threads(ask, seed)
     assert first.powers == second.powers and first.notes == second.notes
     assert np.mean(first.labels != truth) < np.mean(first.majority != truth)
     assert "the features alone give" in first.explain(0)
+
+
+def test_probabilities_that_nothing_bears_out_are_said_not_to_be_calibrated(ask):
+    _, wide = ask([0.1, 0.2, 0.3], n=80)
+    assert find(wide).doubt is None and "not calibrated" not in str(find(wide))
+    for few in (wide[:, :2], np.where(np.arange(3) == np.arange(80)[:, None] % 3, wide, None)):
+        assert f"not calibrated: {find(few).doubt}" in str(find(few))
+    assert "1 answer of 1 person" in str(find([["a"]], classes=["a", "b"]))
 
 
 def test_frames_have_a_line_for_each_row_and_person_and_the_users_own_index(made):
@@ -128,6 +137,7 @@ def test_reasons_name_the_people_and_what_each_said(made):
 
 
 def test_whom_to_ask_has_not_answered_about_the_row(made):
+    assert (pd.isna(made[find(made).ask_next(60)["row"]]).any(axis=1)).all()
     for row, who in find(made).ask_next(60)[["row", "ask"]].itertuples(index=False):
         assert pd.isna(who) or made[row, int(who.removeprefix("person ")) - 1] is None
 

@@ -10,13 +10,12 @@ from subsvms.annotators._model import (
     OWN_CLASS,
     SHRINK,
     Powers,
-    choose_powers,
     count_said,
-    draw_held,
     fit_answers,
     judge_answers,
     normalise,
 )
+from subsvms.annotators._powers import choose_powers, draw_held
 
 
 def list_lines(answers):

@@ -5,7 +5,7 @@ A person who answered twice about one row is counted once: different answers sha
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral, Number, Real
 from typing import Any, NamedTuple
@@ -14,12 +14,10 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._labels import Classes, as_list, check_entries, check_labels, find_missing, is_missing
-from subsvms.exceptions import InputError, Note, format_value, name_few
+from subsvms.exceptions import InputError, format_value
 
 LONG = ("row", "person", "label")  # the columns of one line an answer
 FEW = 10  # answers; those of a person with fewer say next to nothing about the person
-BY_CHANCE = 0.001  # probability that some two people always agree although they are two
-MOST_COMPARED = 1000  # people, those with the most answers
 MOST_ROWS, MOST_EMPTY = 1_000_000, 100  # rows, and rows for each with an answer: more are no row numbers
 
 
@@ -42,6 +40,7 @@ class Answers:
     person: np.ndarray  # (n_answers,)
     label: np.ndarray  # (n_answers,): class numbers
     weight: np.ndarray  # (n_answers,): 1, or a share of it where a person answered twice about a row
+    alike: bool = False  # whether nobody is thought to know better than others
 
     def __len__(self) -> int:
         return len(self.row)
@@ -90,16 +89,21 @@ class Answers:
 
     def take(self, chosen: np.ndarray) -> "Answers":
         """Return some of the answers, about the same rows and people."""
-        arrays = (self.row[chosen], self.person[chosen], self.label[chosen], self.weight[chosen])
-        return Answers(self.classes, self.names, self.n_rows, *arrays)
+        return replace(
+            self, row=self.row[chosen], person=self.person[chosen], label=self.label[chosen],
+            weight=self.weight[chosen],
+        )  # fmt: skip
 
     def of_rows(self, rows: np.ndarray) -> "Answers":
         """Return the answers about some rows, which get new numbers."""
         places = np.full(self.n_rows, -1)
         places[rows] = np.arange(len(rows))
-        found = np.flatnonzero(places[self.row] >= 0)
-        arrays = (self.person[found], self.label[found], self.weight[found])
-        return Answers(self.classes, self.names, len(rows), places[self.row[found]], *arrays)
+        some = self.take(np.flatnonzero(places[self.row] >= 0))
+        return replace(some, n_rows=len(rows), row=places[some.row])
+
+    def weigh(self, weight: np.ndarray, *, alike: bool = False) -> "Answers":
+        """Return the same answers with other weights."""
+        return replace(self, weight=weight, alike=alike)
 
     def list_about(self, row: int) -> list[tuple[str, int]]:
         """Return who said which class about a row."""
@@ -253,81 +257,3 @@ def _as_whole(column):
     if not floats or not all(value.is_integer() for value in floats):
         return column
     return [int(value) if isinstance(value, float) and value == value else value for value in column]
-
-
-# What is odd about answers
-
-
-def note_answers(answers: Answers) -> tuple[Note, ...]:
-    """Return what the user should know about people and answers before using a consensus."""
-    notes = [*_note_twice(answers), *_note_single(answers), *_note_same(answers), *_note_copies(answers)]
-    few = np.flatnonzero(np.bincount(answers.person, minlength=len(answers.names)) < FEW)
-    if len(few) and len(few) < len(answers.names):
-        who = name_few([repr(answers.names[one]) for one in few])
-        answered = "has" if len(few) == 1 else "have"
-        notes.append(Note("few_answers", "{who} {answered} fewer than {few} answers each: about "
-                          "how often they err next to nothing is known, and they count much like the others.",
-                          who=who, answered=answered, few=FEW))  # fmt: skip
-    return tuple(notes)
-
-
-def _note_twice(answers):
-    shared = answers.weight < 1.0
-    for person in np.unique(answers.person[shared]):
-        n = len(np.unique(answers.row[shared & (answers.person == person)]))
-        rows = "1 row" if n == 1 else f"{n:,} rows"
-        yield Note("answered_twice", "{who} gave different answers about {rows}: together they count as one.",
-                   who=repr(answers.names[person]), rows=rows)  # fmt: skip
-
-
-def _note_single(answers):
-    if answers.per_row.max() <= 1:
-        yield Note(
-            "one_answer",
-            "No row has more than one answer, so people cannot be compared on the same row: how often each "
-            "errs rests on the columns, if there are any, and is not checked by answers.",
-        )
-
-
-def _note_same(answers):
-    for person, name in enumerate(answers.names):
-        said = answers.label[answers.person == person]
-        if len(said) >= FEW and len(np.unique(said)) == 1:
-            label = format_value(answers.classes.tolist()[said[0]])
-            yield Note("always_same", "{who} said {label} every time ({n:,} answers), which says nothing "
-                       "about a row.", who=repr(name), label=label, n=len(said))  # fmt: skip
-
-
-def _note_copies(answers):
-    """Note people who agree on all shared rows, although two people rarely would on so many."""
-    people, both, equal = count_pairs(answers)
-    n_both, n_equal = both.sum(), equal.sum()
-    if n_equal in (0, n_both):
-        return
-    log_limit = np.log(BY_CHANCE / np.count_nonzero(both))
-    always = (both > 0) & (equal == both) & (both * np.log(n_equal / n_both) < log_limit)
-    for i, j in np.argwhere(always):
-        one, other = (repr(answers.names[people[place]]) for place in (i, j))
-        yield Note("copies", "{one} and {other} gave the same answers to all {n:,} rows that both saw: "
-                   "if they are one person, leave one out, because they count as two.",
-                   one=one, other=other, n=int(both[i, j]))  # fmt: skip
-
-
-def count_pairs(answers: Answers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return people with enough answers; about how many rows each two of them answered, and how many equally.
-
-    A row is left out for who gave two answers to it.
-    """
-    sure = answers.weight == 1.0
-    person, row, label = answers.person[sure], answers.row[sure], answers.label[sure]
-    n_said = np.bincount(person, minlength=len(answers.names))
-    people = np.sort(np.argsort(-n_said, kind="stable")[:MOST_COMPARED])
-    people = people[n_said[people] >= FEW]
-
-    def count(cells):
-        cells = np.unique(cells, return_inverse=True)[1]
-        shape = len(n_said), cells.max(initial=0) + 1
-        table = sparse.csr_matrix((np.ones(len(cells)), (person, cells)), shape)[people]
-        return np.triu((table @ table.T).toarray(), 1)
-
-    return people, count(row), count(row * np.int64(answers.n_classes) + label)

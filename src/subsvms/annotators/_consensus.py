@@ -1,75 +1,26 @@
 """The consensus of several people about each row, with the features as a judge of its own."""
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _num_samples
 
 from subsvms._labels import Classes
-from subsvms._numbers import check_count, check_range, check_seed
+from subsvms._numbers import check_count
 from subsvms._validation import check_rows
 from subsvms.annotators._agreement import compute_alpha
-from subsvms.annotators._answers import FEW, Answers, note_answers, read_answers
-from subsvms.annotators._judge import judge_rows, read_probabilities, scale_votes
-from subsvms.annotators._model import (
-    MOST_ROWS,
-    Fit,
-    Powers,
-    choose_powers,
-    fit_alone,
-    fit_answers,
-    hold_out,
-    normalise,
-)
-from subsvms.annotators._people import Person, describe_people
+from subsvms.annotators._answers import FEW, Answers
+from subsvms.annotators._model import Fit, Powers, count_majority, normalise
+from subsvms.annotators._people import Person
+from subsvms.annotators._powers import Calibration
 from subsvms.correction import Correction, correct_labels
-from subsvms.correction._frames import FrameStyle, build_frame, find_style
+from subsvms.correction._frames import FrameStyle, build_frame
 from subsvms.correction._rule import Halt, Judgement
-from subsvms.exceptions import InputError, LabelNoiseWarning, Note, format_percent, name_few
+from subsvms.exceptions import InputError, LabelNoiseWarning, Note, format_count, format_percent, name_few
 
-FEW_PEOPLE = Note(
-    "few_people",
-    "Fewer than three people are right clearly more often than by chance, and no features judge between "
-    "them: which of them is right more often cannot be told, and the limits of their shares leave that out.",
-)
-WRONG = 0.02  # by which stated and seen agreement may differ, besides chance
 CHUNK = 1 << 22  # numbers that are held at a time
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """Whether held-out answers agree with the consensus of the others as often as it says.
-
-    It finds probabilities that are too large, unless people err alike: they agree, although wrong.
-
-    Attributes
-    ----------
-    n_held : int
-        Answers that were held out.
-    expected, agreed : float
-        Share of them that should agree, and that did.
-    spread : float
-        Standard deviation of `agreed`, if `expected` is right.
-    """
-
-    n_held: int
-    expected: float
-    agreed: float
-    spread: float
-
-    @property
-    def holds(self) -> bool:
-        """Whether they agree as often as expected, but for chance and a small difference."""
-        return self.agreed >= self.expected - WRONG - 2.0 * self.spread
-
-    def __str__(self) -> str:
-        seen = f"agreed with the others in {format_percent(self.agreed)}"
-        checked = f"{self.n_held:,} held-out answers {seen}, {format_percent(self.expected)} were expected"
-        return checked if self.holds else f"not calibrated: {checked}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -114,6 +65,7 @@ class Consensus:
     powers: Powers
     log_q: np.ndarray | None  # (n_rows, n_classes): of the judge; None without one
     calibration: Calibration | None
+    alike: bool  # whether nothing tells who of the people knows better
     alone: np.ndarray  # (n_rows, n_classes): probabilities by the answers alone
     notes: tuple[Note, ...]
     people: list[Person]
@@ -125,20 +77,25 @@ class Consensus:
         return self.answers.n_rows
 
     def __repr__(self) -> str:
-        answers = self.answers
-        return f"Consensus({len(answers):,} answers of {len(answers.names)} people about {len(self):,} rows)"
+        return f"Consensus({self._counted})"
+
+    @property
+    def _counted(self):
+        answers, people = self.answers, format_count(len(self.answers.names), "person", "people")
+        return f"{format_count(len(answers), 'answer')} of {people} about {format_count(len(self), 'row')}"
 
     def __str__(self) -> str:
         """Return what was found, with what it rests on."""
-        answers, wrong = self.answers, self.expected_wrong
+        wrong = self.expected_wrong
         n_differ = int(np.sum(self._known & (self._numbers != self._majority) & (self._majority >= 0)))
-        held = "nothing was held out to check this" if self.calibration is None else str(self.calibration)
+        held = f"not calibrated: {self.doubt}" if self.doubt else str(self.calibration)
         who = "features" if self.judged is None else self.judged.judge or "features"
         judge = f"{who} and people err" if self.log_q is not None and self.powers.judge else "people err"
         return (
-            f"Consensus of {len(answers):,} answers of {len(answers.names)} people about {len(self):,} rows: "
-            f"{n_differ:,} labels differ from the majority's. About {format_percent(wrong)} of the labels "
-            f"are wrong, if {judge} independently, given the true class ({held})."
+            f"Consensus of {self._counted}: "
+            f"{format_count(n_differ, 'label differs', 'labels differ')} from the majority's. "
+            f"About {format_percent(wrong)} of the labels are wrong, if {judge} independently, given the "
+            f"true class ({held})."
         )
 
     @property
@@ -184,6 +141,17 @@ class Consensus:
         return np.where(self._known, self.probability.max(axis=1), np.nan)
 
     @property
+    def doubt(self) -> str | None:
+        """Why the probabilities may not hold, in a clause; None if held-out answers bear them out."""
+        if self.calibration is None:
+            return "no row has two answers, so none could be held out to check this"
+        if self.alike:
+            return "of two people, without features, nothing tells who is right"
+        if self.judged is None and self.powers.judge > 1.0:
+            return "the probabilities of the model say less than it knows, and sharper ones cannot be checked"
+        return None if self.calibration.holds else str(self.calibration)
+
+    @property
     def expected_wrong(self) -> float:
         """Share of the labels that are wrong, if the probabilities hold (see `calibration`)."""
         return float(np.mean(1.0 - self.confidence[self._known]))
@@ -208,8 +176,9 @@ class Consensus:
         """Return the rows that another answer would help most, and whom to ask, as a data frame.
 
         A row helps if its label is open, and if people can tell its likely classes apart: rows that everybody
-        mixes up come late. The person is the one, of those with ten answers and more who have not answered
-        about the row yet, whose answer would help most; None if there is nobody.
+        mixes up come late, and those that everybody answered about are left out. The person is the one, of
+        those with ten answers and more who have not answered about the row yet, whose answer would help most;
+        None if there is nobody.
         """
         check_count("n", n)
         columns = self.list_next(n)
@@ -219,7 +188,8 @@ class Consensus:
 
     def list_next(self, n: int) -> dict[str, Any]:
         """Return the columns of `ask_next`, with row numbers."""
-        rows = np.argsort(-self.gain, kind="stable")[:n]
+        order = np.argsort(-self.gain, kind="stable")
+        rows = order[self.answers.per_row[order] < len(self.people)][:n]
         able = [i for i, person in enumerate(self.people) if person.n_answers >= FEW]
         second = self._second[rows]
         return {
@@ -353,128 +323,3 @@ class Consensus:
             notes=self.notes,
         )  # fmt: skip
         return replace(correction, judgement=judgement, witnesses=None, consensus=self)
-
-
-def find_consensus(
-    X: Any, answers: Any, *, pred_probs: Any = None, estimator: Any = None, classes: Iterable | None = None,
-    level: float = 0.95, n_jobs: int | None = None, random_state: int | None = None,
-) -> Consensus:  # fmt: skip
-    """Find the label of each row from several people's answers, and how often each of them is right.
-
-    People are compared with each other and with a judge that learned from the features: rows that look alike
-    bear each other out, so that a row with one answer, or with a tie, can be decided as well. How much the
-    answers and the judge count is chosen by answers that are held out.
-
-    Parameters
-    ----------
-    X : {array-like, sparse matrix, data frame} of shape (n_rows, n_features) or None
-        As in `correct_labels`. With None the answers alone decide, by the model of Dawid and Skene.
-    answers : data frame, or array-like of shape (n_rows, n_people)
-        One line an answer, in columns `row` (numbers of the rows of X, from 0), `person` and `label`; or a
-        line for each row and a column for each person, None or NaN where the person did not answer.
-    pred_probs : array-like of shape (n_rows, n_classes), default=None
-        Out-of-sample probabilities of any model, in the order of `classes`; in place of X as the judge.
-    estimator : classifier or list of classifiers, default=None
-        Another judge than SVMs, as in `correct_labels`.
-    classes : iterable, default=None
-        All classes, if some of them may be in no answer; by default those that are.
-    level : float, default=0.95
-        Of the limits of the share of a person's answers that are right.
-    n_jobs, random_state
-        As in `correct_labels`; None is the seed 0.
-
-    Returns
-    -------
-    Consensus
-        `labels`, `confidence`, `people`, `notes`, `ask_next()`, `explain(row)`, `to_frame()`, and more.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from subsvms.annotators import find_consensus
-    >>> answers = pd.DataFrame({
-    ...     "row": [0, 0, 0, 1, 1, 1, 2, 2, 2], "person": ["ann", "bob", "cem"] * 3,
-    ...     "label": ["spam", "spam", "ham", "ham", "ham", "ham", "spam", "ham", "spam"],
-    ... })
-    >>> find_consensus(None, answers).labels
-    array(['spam', 'ham', 'spam'], dtype='<U4')
-    """
-    seed = check_seed(random_state)
-    check_range("level", level, 0, 1, "()")
-    if pred_probs is not None and estimator is not None:
-        raise InputError("estimator learns from X and pred_probs replaces it as the judge: give one of them.")
-    if estimator is not None and X is None:
-        raise InputError("estimator learns from X, but X is None: give the features, or leave estimator out.")
-    judge = X if X is not None else pred_probs
-    n_rows = None if judge is None else _num_samples(judge)
-    read = read_answers(answers, n_rows, classes)
-    if len(read.classes) < 2:
-        raise InputError("answers must hold at least two classes: there is nothing to find out.")
-    alone = fit_alone(read)
-    judged: Correction | None = None
-    notes: tuple[Note, ...] = ()
-    log_q = None
-    if pred_probs is not None:
-        log_q = read_probabilities(pred_probs, read)
-    elif X is not None:
-        majority = count_majority(read, alone)
-        judged, notes = judge_rows(X, read.classes, majority, estimator, n_jobs, seed)
-        log_q = None if judged is None else scale_votes(judged, read.classes, alone, read.per_row > 0)
-    style = find_style(X, pred_probs)
-    return combine(read, alone, log_q, seed, level=level, style=style, judged=judged, notes=notes)
-
-
-def combine(
-    answers: Answers,
-    alone: np.ndarray,
-    log_q: np.ndarray | None,
-    seed: int,
-    *,
-    level: float = 0.95,
-    notes: tuple[Note, ...] = (),
-    **more: Any,
-) -> Consensus:
-    """Return the consensus of answers and a judge whose probabilities are known; `more` is for the result."""
-    several = np.flatnonzero(answers.per_row > 1)
-    some, q = answers, log_q
-    if len(several) > MOST_ROWS:
-        drawn = np.sort(np.random.default_rng([seed, 8]).choice(several, MOST_ROWS, replace=False))
-        some, q = answers.of_rows(drawn), None if log_q is None else log_q[drawn]
-    powers, held = choose_powers(some, q, seed)
-    fit = fit_answers(answers, log_q, powers)
-    calibration = None
-    if held:
-        checked = [hold_out(some, q, powers, out) for out in held]
-        p, agreed = (
-            np.concatenate([getattr(one, name) for one in checked]) for name in ("agreeing", "agreed")
-        )
-        spread = float(np.sqrt((p * (1.0 - p)).sum()) / len(p))
-        calibration = Calibration(len(p), float(p.mean()), float(agreed.mean()), spread)
-    judged = log_q is not None and powers.judge > 0
-    people = describe_people(answers, fit, level)
-    n_able = sum(person.is_informed for person in people)
-    n_able += sum(person.n_answers for person in people if person.n_answers < FEW) // FEW  # known as a crowd
-    two = () if judged or n_able > 2 else (FEW_PEOPLE,)
-    notes = (*notes, *note_answers(answers), *two)
-    return Consensus(
-        answers=answers,
-        alone=alone,
-        fit=fit,
-        powers=powers,
-        log_q=log_q,
-        calibration=calibration,
-        people=people,
-        level=level,
-        notes=notes,
-        **more,
-    )
-
-
-def count_majority(answers: Answers, alone: np.ndarray) -> np.ndarray:
-    """Return the class that most people said about each row, -1 without answers.
-
-    Ties go to the class that is more probable by the answers alone (n_rows, n_classes).
-    """
-    counts = np.round(answers.counts, 6)
-    tied = counts == counts.max(axis=1, keepdims=True)
-    return np.where(answers.per_row > 0, np.where(tied, alone, -1.0).argmax(axis=1), -1)

@@ -8,8 +8,8 @@ shares p_c of the classes, which are those of the answers,
                         + a sum over answers (w, d) about row i of log P_w[c, d] + const.
 
 Without p_c, a rare class is thought to be as likely as others: then people seem to miss it mostly, and rows
-that all of them call something else are given to it. People who always say the same have no part in p_c, and
-it is not learned from P(true c | i): otherwise their class takes the rows of others, step by step.
+that all of them call something else are given to it. It is not learned from P(true c | i): otherwise a class
+that some people say too often takes the rows of others, step by step.
 
 The matrices are the mean of what w said where c is probably true, shrunk towards the pooled matrix P of all
 people by `SHRINK` rows:
@@ -25,10 +25,8 @@ No answer vouches for itself: where P_w judges an answer about row i, that row i
 people seem to be right because they are believed, and the model is surer than it should be: on answers about
 images it stated .015 wrong labels where .087 were, and so .043 where .084 were.
 
-Both powers are below one where several look at the same hard row: people then err alike, and the judge errs
-with them. They are chosen by answers that are held out (`choose_powers`), never by known labels: what the
-other answers and the judge together say about an answer, sum over c of P(true c | i) P_w[c, d], should make
-it probable. A prior keeps them near `USUAL` where few answers speak.
+Answers count by their weights (`weigh_answers`): people who copy each other share one, and who always says
+the same has none. Where nothing tells who knows better, all people err equally often, and towards any class.
 """
 
 from dataclasses import dataclass
@@ -37,6 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subsvms.annotators._answers import Answers
+from subsvms.annotators._pairs import weigh_answers
 
 SHRINK = 10.0  # rows; with 5 and 20 about as many labels were wrong on two sets of answers
 OWN_CLASS = 1.0  # rows of each class that the pooled matrix is right about, before anybody answers
@@ -54,11 +53,6 @@ class Powers(NamedTuple):
 
 
 ALONE = Powers(1.0, 0.0)  # the model of Dawid and Skene
-USUAL, SPREAD = Powers(0.7, 1.0), Powers(0.3, 0.5)  # the prior of the powers: normal
-OF_ANSWERS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2)  # tried
-OF_JUDGE = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
-HELD_OUT, N_HELD = 0.2, 2  # share of the answers, and how often
-MOST_ROWS = 5000  # that powers are chosen on
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +85,17 @@ def fit_alone(answers: Answers) -> np.ndarray:
 
     Of ten classes of music a sixth of the labels was wrong then, and a fifth with p_c and the anchor.
     """
-    return fit_answers(answers, equal=True).posterior
+    return fit_answers(weigh_answers(answers, judged=True), equal=True).posterior
+
+
+def count_majority(answers: Answers, alone: np.ndarray) -> np.ndarray:
+    """Return the class that most people said about each row, -1 without answers.
+
+    Ties go to the class that is more probable by the answers alone (n_rows, n_classes).
+    """
+    counts = np.round(answers.counts, 6)
+    tied = counts == counts.max(axis=1, keepdims=True)
+    return np.where(answers.per_row > 0, np.where(tied, alone, -1.0).argmax(axis=1), -1)
 
 
 def fit_answers(
@@ -118,18 +122,19 @@ def fit_answers(
 
 
 def log_shares(answers: Answers) -> np.ndarray:
-    """Return log p_c: how often each class is said by people who do not always say the same."""
-    pairs = answers.said
+    """Return log p_c: how often each class is said."""
     if answers.per_row.max(initial=0) <= 1:  # a large class, or people who say it too often: nothing tells
         return np.zeros(answers.n_classes)
-    varied = np.bincount(pairs.person)[pairs.person[pairs.of]] > 1
-    total = np.bincount(answers.label, answers.weight * varied, answers.n_classes) + OWN_CLASS
+    total = np.bincount(answers.label, answers.weight, answers.n_classes) + OWN_CLASS
     return np.log(total / total.sum())
 
 
 def judge_answers(answers: Answers, posterior: np.ndarray, anchor: float = 0.0) -> np.ndarray:
     """Return P_w[c, d] of each answer, (n_answers, n_classes), learned from the other rows."""
     said, total, pooled = count_said(answers, posterior, anchor)
+    if answers.alike:
+        right, n_classes = np.diag(pooled).mean(), answers.n_classes
+        return np.where(np.eye(n_classes, dtype=bool)[answers.label], right, (1.0 - right) / (n_classes - 1))
     own = answers.weight[:, None] * posterior[answers.row]
     usual = pooled[:, answers.label].T
     return (said[answers.said.of] - own + SHRINK * usual) / (total[answers.person] - own + SHRINK)
@@ -150,72 +155,3 @@ def normalise(log_p: np.ndarray) -> np.ndarray:
     """Return probabilities from their logarithms, up to a constant of each row."""
     p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)
-
-
-# The powers
-
-
-class Held(NamedTuple):
-    """Answers that were held out, and what the others expected."""
-
-    probability: np.ndarray  # (n_held,): of the answer
-    agreeing: np.ndarray  # (n_held,): probability that it agrees with the consensus of the others
-    agreed: np.ndarray  # (n_held,): whether it did
-
-
-def choose_powers(answers: Answers, log_q: np.ndarray | None, seed: int) -> tuple[Powers, list[np.ndarray]]:
-    """Return the powers that answers speak for, and which answers were held out to choose them.
-
-    From two starts, with and without the judge, the best of the neighbouring powers is taken until none is
-    better.
-    """
-    held = draw_held(answers, seed)
-    if not held:
-        return USUAL, held
-    known: dict[tuple[int, int], float] = {}
-
-    def rate(place):
-        if place not in known:
-            powers = Powers(OF_ANSWERS[place[0]], OF_JUDGE[place[1]])
-            found = [np.log(hold_out(answers, log_q, powers, out).probability).sum() for out in held]
-            away = [((p - u) / s) ** 2 / 2.0 for p, u, s in zip(powers, USUAL, SPREAD, strict=True)]
-            known[place] = float(np.mean(found)) - sum(away)
-        return known[place]
-
-    starts = [(OF_ANSWERS.index(USUAL.answers), j) for j in (0, OF_JUDGE.index(USUAL.judge))]
-    for place in starts if log_q is not None else starts[:1]:
-        steps = (-1, 0, 1) if log_q is not None else (0,)
-        while True:
-            near = [(place[0] + i, place[1] + j) for i in (-1, 0, 1) for j in steps]
-            near = [one for one in near if 0 <= one[0] < len(OF_ANSWERS) and 0 <= one[1] < len(OF_JUDGE)]
-            best = max(near, key=rate)
-            if rate(best) <= rate(place):
-                break
-            place = best
-    i, j = max(known, key=lambda place: known[place])
-    return Powers(OF_ANSWERS[i], OF_JUDGE[j]), held
-
-
-def draw_held(answers: Answers, seed: int) -> list[np.ndarray]:
-    """Return sets of answers to hold out: at most one a row, of rows with two or more."""
-    rng = np.random.default_rng([seed, 7])
-    several = np.flatnonzero(answers.per_row[answers.row] > 1)
-    held = []
-    for _ in range(N_HELD):
-        order = rng.permutation(several)
-        _, first = np.unique(answers.row[order], return_index=True)
-        drawn = rng.permutation(order[first])[: round(HELD_OUT * len(answers))]
-        held += [drawn] if len(drawn) else []
-    return held
-
-
-def hold_out(answers: Answers, log_q: np.ndarray | None, powers: Powers, out: np.ndarray) -> Held:
-    """Return what the other answers and the judge expected of answers that they did not see."""
-    others = answers.take(np.setdiff1d(np.arange(len(answers)), out))
-    fit = fit_answers(others, log_q, powers)
-    row, person, label = answers.row[out], answers.person[out], answers.label[out]
-    posterior = fit.posterior[row]
-    consensus = posterior.argmax(axis=1)
-    probability = (posterior * fit.predict(others, person, label)).sum(axis=1)
-    agreeing = (posterior * fit.predict(others, person, consensus)).sum(axis=1)
-    return Held(np.maximum(probability, LEAST), agreeing, consensus == label)

@@ -8,7 +8,7 @@ from scipy.special import betaincinv
 from subsvms.annotators._agreement import measure_kappa
 from subsvms.annotators._answers import FEW, Answers
 from subsvms.annotators._model import Fit
-from subsvms.exceptions import format_interval, format_percent
+from subsvms.exceptions import format_count, format_interval, format_percent
 
 MOST_MIXED = 3  # pairs of classes that are named
 HARDLY = 0.2  # of the way from chance to always right
@@ -87,8 +87,8 @@ class Person:
     def __str__(self) -> str:
         limits = format_interval(self.low, self.high)
         return (
-            f"{self.name}: {self.n_answers:,} answers, right in about {format_percent(self.right)} "
-            f"({limits}; by chance {format_percent(self.chance)}); {self.advice}"
+            f"{self.name}: {format_count(self.n_answers, 'answer')}, right in about "
+            f"{format_percent(self.right)} ({limits}; by chance {format_percent(self.chance)}); {self.advice}"
         )
 
 

@@ -358,6 +358,23 @@ class AuditOptions(WriteOptions, PageOptions):
     until: float | None = option(
         None, "Instead: ask until at most this share of the labels is wrong, such as 0.02.", span=(0.001, 0.5)
     )
+    any_stop: bool = option(
+        False, "For {until}: say after each answer how many labels are wrong at most, so that you may stop "
+        "anywhere; it takes more answers until the target is reached.",
+    )  # fmt: skip
+    test: bool = option(
+        False, "Instead: FOLDER is a table with labels and a model's predictions; say what its score is on "
+        "the true labels. Nothing is written into the table.",
+    )  # fmt: skip
+    label: str | None = option(None, "For {test}: the column of the given labels, if its name does not say.")
+    prediction: Sequence[str] = option(
+        (), "For {test}: the column of the predictions; two to compare two models where they differ."
+    )
+    hide: Sequence[str] = option((), "For {test}: columns that people do not see, such as probabilities.")
+    metric: str | None = option(
+        None, "For {test}: accuracy, or for two classes balanced_accuracy or f1; by default accuracy."
+    )
+    positive: str | None = option(None, "For {test}: the class that F1 is about, by default the second one.")
     yes: bool = option(False, "For {until}: begin without asking whether to.")
     repeat: bool | None = option(
         None,

@@ -51,7 +51,6 @@ def forecast_wrong(ranking: Ranking, answers: Mapping[int, int | None], rows: np
     return wrong[rows]
 
 
-def rate_forecast(n_answers: int, n_given: int, n_sample: int) -> Forecast:
-    """Return a forecast after some answers; it is exact after those about the sample."""
-    factor = 1.0 if n_given >= n_sample else [one for least, one in FACTORS if n_given >= least][-1]
-    return Forecast(n_answers, factor)
+def rate_forecast(n_answers: int, n_given: int) -> Forecast:
+    """Return a forecast after some answers."""
+    return Forecast(n_answers, [factor for least, factor in FACTORS if n_given >= least][-1])

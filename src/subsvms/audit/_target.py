@@ -26,8 +26,8 @@ cheaper than an upper limit of the share of wrong labels at the threshold. (That
 chosen by random labels: Candès, Ilyas and Zrnic, 2025, "Probably approximately correct labels".)
 
 "Cannot tell" counts as wrong in the walk, and the label stays: such rows come on top of K. Target, level,
-order and m are fixed beforehand; whoever stops early has corrected labels, and claims nothing. m changes what
-it costs, and not what is claimed.
+order and m are fixed beforehand; whoever stops early has corrected labels, and claims nothing: who wants to
+stop anywhere asks otherwise (`_any_stop`). m changes what it costs, and not what is claimed.
 """
 
 import math
@@ -39,11 +39,12 @@ import numpy as np
 from scipy.stats import hypergeom
 
 from subsvms._numbers import check_range
+from subsvms.audit._any_stop import FIRST, Totals, count_batch, plan_answers
 from subsvms.audit._apply import apply_answers
 from subsvms.audit._claim import Claim, Outcome
 from subsvms.audit._forecast import Forecast, forecast_wrong, rate_forecast
 from subsvms.audit._interview import Interview
-from subsvms.audit._ranking import Ranking, as_ranking
+from subsvms.audit._ranking import Ranking, as_ranking, is_switch
 from subsvms.correction import Correction
 
 SAMPLE = 0.2  # of sqrt(N) / eps are drawn: within 5 % of the cheapest on tables with real noise
@@ -81,22 +82,27 @@ def list_rest(wrong: np.ndarray, sampled: np.ndarray, spared: int, allowed: int)
 
 @dataclass(frozen=True, eq=False)
 class TargetClaim(Claim):
-    """What may be said when a target is reached: `at_most` of `n_rows` labels are wrong; `str` says it."""
+    """What may be said about a target: `at_most` of `n_rows` labels are wrong, if it `holds`; `str` says it.
+
+    n_untold, n_sample, n_unseen: rows about which nobody could tell, and that were drawn at random; wrong
+    rows, at most, among those that nobody has looked at.
+    """
 
     n_rows: int = 0
     n_untold: int = 0
     n_sample: int = 0
-    allowed: int = 0
+    n_unseen: int = 0
+    holds: bool = False
 
     @property
     def at_most(self) -> int:
-        return self.allowed + self.n_untold
+        return self.n_unseen + self.n_untold
 
     def __str__(self) -> str:
         how = f", {self.n_sample:,} of them drawn at random," if self.n_sample else ""
         n, wrong = self.n_answers, self.n_overturned
         said = f"You checked {n:,} of {self.n_rows:,} labels{how} and {wrong:,} were wrong."
-        if not self.finished:
+        if not self.holds:
             return f"{said} So far nothing is claimed: that takes the answers to all questions."
         most = f"at most {self.at_most:,} of the {self.n_rows:,} labels ({self.at_most / self.n_rows:.2%})"
         untold = f", the {self.n_untold:,} about which you could not tell among them" if self.n_untold else ""
@@ -112,7 +118,8 @@ class Target(Interview):
     ranking : Ranking
     error_rate : float
     n_rows, n_allowed, n_sample : int
-        Labels in question, how many of them may stay wrong, and how many are drawn at random.
+        Labels in question, how many of them may stay wrong, and how many are, or were, drawn at random.
+    any_stop : bool
 
     Examples
     --------
@@ -129,23 +136,24 @@ class Target(Interview):
     what = "target"
 
     def __init__(
-        self, source: Correction | Ranking, error_rate: float = 0.02, *, level: float = 0.95,
-        random_state: int | None = None,
+        self, source: Correction | Ranking, error_rate: float = 0.02, *, any_stop: bool = False,
+        level: float = 0.95, random_state: int | None = None,
     ):  # fmt: skip
         ranking = as_ranking(source)
         check_range("error_rate", error_rate, 0, 1, "()")
         check_range("level", level, 0.5, 1, "[)")
-        self.error_rate, self.n_rows = float(error_rate), len(ranking.order)
+        self.error_rate, self.any_stop, self.n_rows = float(error_rate), bool(any_stop), len(ranking.order)
         self.n_allowed = math.floor(error_rate * self.n_rows + 1e-9)
-        self.n_sample = count_sample(self.n_rows, error_rate)
-        self._spared = count_spared(self.n_rows, self.n_allowed, self.n_sample, 1.0 - level)
-        if self._spared < 0:
-            self.n_sample = 0
+        self._totals, self._n_found, self.n_sample = Totals.begin(self.n_rows), 0, 0
+        if not any_stop:
+            n_sample = count_sample(self.n_rows, error_rate)
+            self._spared = count_spared(self.n_rows, self.n_allowed, n_sample, 1.0 - level)
+            self.n_sample = n_sample if self._spared >= 0 else 0
         super().__init__(ranking, level, random_state)
 
     def __repr__(self) -> str:
         claim = self.claim
-        found = f"at most {claim.at_most} wrong" if claim.finished else "nothing claimed"
+        found = f"at most {claim.at_most} wrong" if claim.holds else "nothing claimed"
         return f"Target({self.error_rate:g}, {claim.n_answers} of {self.n_rows} answers, {found})"
 
     @property
@@ -154,6 +162,44 @@ class Target(Interview):
         return max(self.n_rows - self.n_allowed, self.n_sample)
 
     def _ask(self):
+        yield from self._ask_on() if self.any_stop else self._ask_once()
+
+    def _ask_on(self):
+        """Look at suspicious rows, or draw random ones, whatever seems cheaper, until the target."""
+        rng, delta = self._rng(0), 1.0 - self.level
+        while self._count_most() > self.n_allowed:
+            free, expected = self._list_unseen()
+            n_looked = self._plan(expected)[0] if len(self._first) >= FIRST else 0
+            n = count_batch(len(self._first))
+            drawn = free[:n_looked] if n_looked else rng.permutation(free)
+            batch, rate = drawn[:n].tolist(), float(expected.mean())
+            self._enter("rest" if n_looked else "sample", len(batch))
+            for i in range(len(batch)):
+                n_left = self.n_rows - len(self._first)
+                yield batch[i:]
+                self._standing[:] = False  # the claim is about the given labels and the answers
+                wrong = self._is_wrong(batch[i])
+                if not n_looked:
+                    self._totals = self._totals.draw(wrong, n_left, self._n_found, rate, delta)
+                    self.n_sample += 1
+                self._n_found += wrong
+                if self._count_most() <= self.n_allowed:
+                    break
+
+    def _list_unseen(self):
+        """Return the rows that nobody has looked at, the most suspicious first, and P(wrong) of each."""
+        free = np.array([row for row in self.ranking.order.tolist() if row not in self._first], dtype=int)
+        return free, forecast_wrong(self.ranking, self._first, free).round(9)
+
+    def _plan(self, expected):
+        doubt = self._totals.measure_doubt(self._n_found + self.n_allowed + 1)
+        return plan_answers(expected, self.n_allowed, -math.log(1.0 - self.level) - doubt)
+
+    def _count_most(self):
+        """Return how many of the rows that nobody has looked at are wrong at most."""
+        return self._totals.count_most(self.n_rows - len(self._first), self._n_found)
+
+    def _ask_once(self):
         rows = self.ranking.order[::-1]  # the least suspicious first
         sample = self._rng(0).choice(self.n_rows, self.n_sample, replace=False)
         self._sampled = np.zeros(self.n_rows, dtype=bool)
@@ -176,10 +222,16 @@ class Target(Interview):
     @property
     def forecast(self) -> Forecast:
         """About how many answers it takes in all, from what is known by now."""
+        if self.any_stop:
+            n_answers = len(self._first)
+            if self._count_most() <= self.n_allowed:
+                return Forecast(n_answers, 1)
+            return rate_forecast(n_answers + self._plan(self._list_unseen()[1])[1], n_answers)
         rows = self.ranking.order[::-1]
         wrong = forecast_wrong(self.ranking, self._first, rows)
         rest = list_rest(wrong, self._sampled, self._spared, self.n_allowed)
-        return rate_forecast(self.n_sample + len(rest), len(self._first), self.n_sample)
+        n_answers, is_exact = self.n_sample + len(rest), len(self._first) >= self.n_sample
+        return Forecast(n_answers, 1) if is_exact else rate_forecast(n_answers, len(self._first))
 
     @property
     def claim(self) -> TargetClaim:
@@ -187,9 +239,11 @@ class Target(Interview):
         plain = super().claim
         found: dict[str, Any] = {one.name: getattr(plain, one.name) for one in fields(plain)}
         untold = sum(number is None for number in self._first.values())
+        most = self._count_most() if self.any_stop else self.n_allowed
         return TargetClaim(
-            **found, n_rows=self.n_rows, n_untold=untold, n_sample=self.n_sample, allowed=self.n_allowed
-        )
+            **found, n_rows=self.n_rows, n_untold=untold, n_sample=self.n_sample, n_unseen=most,
+            holds=self.any_stop or plain.finished,
+        )  # fmt: skip
 
     @property
     def outcome(self) -> Outcome:
@@ -206,17 +260,18 @@ class Target(Interview):
 
     @property
     def _options(self):
-        return {"error_rate": self.error_rate}
+        return {"error_rate": self.error_rate, "any_stop": self.any_stop}
 
     @classmethod
     def load(cls, state: Mapping[str, Any], source: Correction | Ranking) -> "Target":
         """Go on from a `state`, which is not trusted, and the source that it was made from."""
-        return cls._restore(state, source, {"error_rate": lambda value: isinstance(value, float)})
+        kinds = {"error_rate": lambda value: isinstance(value, float), "any_stop": is_switch}
+        return cls._restore(state, source, kinds)
 
 
 def certify_target(
-    correction: Correction | Ranking, error_rate: float = 0.02, *, level: float = 0.95,
-    random_state: int | None = None,
+    correction: Correction | Ranking, error_rate: float = 0.02, *, any_stop: bool = False,
+    level: float = 0.95, random_state: int | None = None,
 ) -> Target:  # fmt: skip
     """Begin to ask until at most this share of the labels is wrong, whatever the noise is.
 
@@ -231,6 +286,9 @@ def certify_target(
         that people had verified before are taken for right, and are not asked about.
     error_rate : float, default=0.02
         Of the labels that nobody had verified, how many may stay wrong: fixed beforehand.
+    any_stop : bool, default=False
+        Whether the claim must hold whenever somebody stops: `claim.at_most` labels are wrong after each
+        answer, with the number that is known by then. It takes more answers until the target is reached.
     level : float, default=0.95
         With which probability, over the random draw, the claim is true.
     random_state : int, default=None
@@ -260,4 +318,4 @@ def certify_target(
     >>> int(np.sum(target.labels != clean)) <= 50
     True
     """
-    return Target(correction, error_rate, level=level, random_state=random_state)
+    return Target(correction, error_rate, any_stop=any_stop, level=level, random_state=random_state)

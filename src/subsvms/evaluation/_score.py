@@ -31,10 +31,9 @@ NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1":
 
 
 @dataclass(frozen=True)
-class ScoreInterval:
-    """A score on the true labels: its limits, and `noisy`, what it is by the given labels; `str` says it."""
+class Limits:
+    """What answers say about a number on the true labels; `noisy` is what it is by the given labels."""
 
-    metric: str
     low: float
     high: float
     level: float
@@ -42,6 +41,13 @@ class ScoreInterval:
     n_answers: int
     n_untold: int
     n_rows: int
+
+
+@dataclass(frozen=True)
+class ScoreInterval(Limits):
+    """A score on the true labels: its limits; `str` says it."""
+
+    metric: str
 
     def __str__(self) -> str:
         return (
@@ -52,17 +58,10 @@ class ScoreInterval:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Limits):
     """The accuracy of a model minus that of another on the true labels: limits; `str` says it."""
 
-    low: float
-    high: float
-    level: float
-    noisy: float
-    n_answers: int
-    n_untold: int
     n_differ: int
-    n_rows: int
 
     def __str__(self) -> str:
         low, high, noisy = (f"{100.0 * one + 0.0:+.1f}" for one in (self.low, self.high, self.noisy))
@@ -77,7 +76,7 @@ class Comparison:
         )
 
 
-def format_answers(found: ScoreInterval | Comparison) -> str:
+def format_answers(found: Limits) -> str:
     untold = f", {found.n_untold} of them 'cannot tell'," if found.n_untold else ""
     return f"{found.n_answers} answers{untold}"
 
@@ -132,7 +131,7 @@ def score_interval(
     limits = find_limits(number, everywhere, first, asked, told == predicted[asked], told < 0, 1.0 - level)
     right = tested.given == predicted
     noisy = float(number(np.sum(right & first), np.sum(right & ~first)))
-    return ScoreInterval(metric, *limits, level, noisy, len(asked), int(np.sum(told < 0)), len(first))
+    return ScoreInterval(*limits, level, noisy, len(asked), int(np.sum(told < 0)), len(first), metric)
 
 
 def compare_models(
@@ -145,13 +144,12 @@ def compare_models(
 
     Parameters
     ----------
-    y_noisy, y_pred, other : array-like of shape (n_rows,)
-        The labels as they were given, and the predictions of both models.
+    y_noisy, y_pred, answers, level
+        As of `score_interval`.
+    other : array-like of shape (n_rows,)
+        The predictions of the other model.
     rows : sequence of int
         Of `draw_test_rows` with these predictions and `other`.
-    answers : sequence of labels
-        What the label of each of these rows should be; None for "cannot tell".
-    level : float, default=0.95
 
     Returns
     -------
@@ -162,15 +160,12 @@ def compare_models(
     --------
     >>> import numpy as np
     >>> from subsvms.evaluation import compare_models, draw_test_rows
-    >>> rng = np.random.default_rng(0)
-    >>> clean = rng.integers(2, size=1000)
-    >>> y_noisy = np.where(rng.random(1000) < 0.15, 1 - clean, clean)
-    >>> y_pred = np.where(rng.random(1000) < 0.1, 1 - clean, clean)
-    >>> other = np.where(rng.random(1000) < 0.03, 1 - y_pred, y_pred)
-    >>> rows = draw_test_rows(y_noisy, y_pred, 50, other=other)
-    >>> found = compare_models(y_noisy, y_pred, other, rows, clean[rows].tolist())
-    >>> found.n_answers == found.n_differ, found.low == found.high  # all of them were asked about
-    (True, True)
+    >>> clean = np.arange(1000) % 2
+    >>> one, other = clean.copy(), np.where(np.arange(1000) < 30, 1 - clean, clean)
+    >>> rows = draw_test_rows(clean, one, 50, other=other)
+    >>> print(compare_models(clean, one, other, rows, clean[rows].tolist()))
+    All 30 rows on which the models differ were asked about: the accuracies on the true labels differ by +3.0
+    percentage points, if the 30 answers are right; with the labels as given it is +3.0.
     """
     tested = Tested.read(y_noisy, y_pred, other)
     check_range("level", level, 0.5, 1, "[)")
@@ -192,7 +187,7 @@ def compare_models(
         ours, theirs = limit(one, alpha / 2.0), limit(two, alpha / 2.0)
         low, high = ours[0] - theirs[1], ours[1] - theirs[0]
     noisy = (np.sum(tested.given == one) - np.sum(tested.given == two)) / n
-    counts = len(asked), int(untold.sum()), n_differ, n
+    counts = len(asked), int(untold.sum()), n, n_differ
     return Comparison(low / n, high / n, level, float(noisy), *counts)
 
 

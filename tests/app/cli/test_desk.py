@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from answered_audits import answer_all, fill_in, make_folder, person_of
-from loans import call, read
+from loans import call, read, write
 
 from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk, UntilDesk
 from subsvms.app.runs.history_file import holds_decisions
@@ -153,8 +153,44 @@ def test_a_target_says_what_it_takes_asks_whether_to_begin_and_ends_with_its_cla
     assert sum(wrong) <= n // 10 + 2  # and rows without a label
 
 
+def test_a_target_with_claims_at_any_stop_says_after_each_file_what_holds(corrected, folder, tmp_path):
+    path = tmp_path / "t.csv"
+    ask = (folder, "--until", 0.1, "--any-stop")
+    shown = said(*ask, "--yes", "--questions", path)
+    assert "After each answer it says how many labels are wrong at most, if your answers are right" in shown
+    fill_in(path, person_of(corrected.clean))
+    shown = said(folder, "--until", 0.1, "--import", path)
+    assert "labels are wrong so far (10 of about " in shown and " confidence at most " in shown
+    assert shown.endswith(f"To write the table with these labels: subsvms apply {folder}")
+    claim = str(UntilDesk(folder).work.audit.claim)
+    assert claim in shown and claim in " ".join(call("apply", folder).output.split())
+
+
+def test_the_score_of_a_model_from_a_table_alone(corrected, tmp_path):
+    rows = read(corrected.table)
+    for row, right in zip(rows, corrected.clean, strict=True):
+        row["default"], row["guess"] = row["default"] or "no", right if row["size"][-1:] != "7" else "no"
+    table, path = write(tmp_path / "predictions.csv", rows), tmp_path / "q.csv"
+    before = table.read_bytes()
+    ask = ("--test", table, "--label", "default", "--prediction", "guess")
+    assert "holds the given labels: one of " in said("--test", table, code=2)
+    shown = said(*ask, "--questions", path)
+    assert f"enter it with: subsvms audit {table} --test --import {path}" in shown
+    fill_in(path, person_of(corrected.clean))
+    shown = said(table, "--test", "--import", path, "--who", "Ann")
+    assert shown.startswith(
+        "50 answers were entered. With 95% confidence the accuracy on the true labels is "
+    )
+    assert "if the 50 answers are right; with the labels as given it is " in shown
+    assert said("--test", table, "--status") in shown and "subsvms apply" not in shown
+    assert table.read_bytes() == before
+    assert "the folder of a run is expected" in said(table, "--status", code=2)
+
+
 ONE = "Give only one of --questions, --import and --status."
 OWN = "--until is a mode of its own: leave out --answers, --estimate, --repeat, --for-model."
+TEST = "--test is a mode of its own: leave out --estimate, --until, --repeat, --for-model."
+FOR_TEST = "--label, --prediction, --hide, --metric, --positive and --merge-labels are for --test."
 OTHER = "--estimate asks about other rows than an audit: leave out --answers, --repeat, --for-model."
 
 
@@ -163,6 +199,8 @@ OTHER = "--estimate asks about other rows than an audit: leave out --answers, --
     ("--estimate 50 --answers 50", OTHER), ("--estimate 50 --no-repeat", OTHER),
     ("--until 0.02 --answers 50", OWN), ("--until 0.02 --estimate 50", OWN),
     ("--until 0.02 --import a.csv", "There is no target in "),
+    ("--test --estimate 50", TEST), ("--label default", FOR_TEST), ("--merge-labels", FOR_TEST),
+    ("--any-stop", "--any-stop is for --until: give it, too."),
     ("--answers 5000 --questions q.csv",
      "There are 398 labels to ask about, too few for 5000 answers: ask for fewer (--answers)."),
     ("--import a.csv", "There is no audit in "), ("--estimate 20 --import a.csv", "There is no estimate in "),

@@ -11,8 +11,9 @@ from answered_audits import answer_all, decide, person_of
 from loans import call
 from nasty_texts import assert_refused
 
+from subsvms.app.desk.answered import read_own_scores
 from subsvms.app.desk.apply import apply_labels, read_verified
-from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk, read_own_scores
+from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk
 from subsvms.app.desk.opened import Desk, open_acts
 from subsvms.app.desk.questions import Turns
 from subsvms.app.desk.review import ReviewDesk

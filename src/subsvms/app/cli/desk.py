@@ -11,15 +11,18 @@ from subsvms.app.options import (
     ApplyOptions,
     AuditOptions,
     ExportOptions,
+    Options,
     PageOptions,
     list_options,
     write_command,
 )
-from subsvms.exceptions import InputError, Sentence
+from subsvms.exceptions import InputError, Sentence, format_count
 
 USUAL_TARGETS = (0.01, 0.02, 0.05, 0.1)  # for which it says what they would take
 CONFIRM_OPTIONS = "seed level questions import_from who status force port browser".split()
-Folder = Annotated[Path, typer.Argument(help="Folder that subsvms correct created, such as loans.subsvms.")]
+FOLDER_HELP = "Folder that subsvms correct created, such as loans.subsvms"
+TEST_OPTIONS = ("label", "prediction", "hide", "metric", "positive")
+Folder = Annotated[Path, typer.Argument(help=f"{FOLDER_HELP}.")]
 
 
 @app.command(epilog="Example: subsvms review loans.subsvms")
@@ -29,7 +32,7 @@ def review(folder: Folder, **given: Any) -> None:
 
     Decisions are stored in the folder. Press Ctrl-C to stop.
     """
-    from subsvms.app.desk.review import ReviewDesk, format_count
+    from subsvms.app.desk.review import ReviewDesk
 
     with closing(ReviewDesk(folder)) as desk:
         first = f"{format_count(len(desk), 'label')} of {desk.title} to review"
@@ -72,15 +75,25 @@ def confirm(folder: Folder, **given: Any) -> None:
 
 
 @app.command(epilog="Example: subsvms audit loans.subsvms --answers 50")
-@takes(*list_options(AuditOptions))
-def audit(folder: Folder, **given: Any) -> None:
+@takes(*list_options(AuditOptions), *list_options(Options, "merge_labels"))
+def audit(
+    folder: Annotated[Path, typer.Argument(help=f"{FOLDER_HELP}; a table for --test.")], **given: Any
+) -> None:
     """Ask about some labels, and change others that are mostly wrong, with a guarantee.
 
     Answers are stored in the folder, and stand; a table has one audit. Press Ctrl-C to stop, and give the
     same command to go on. Then subsvms apply writes the table.
     """
-    asked = AuditOptions(**given)
+    merge_labels, asked = given.pop("merge_labels"), AuditOptions(**given)
     others = (asked.answers, asked.repeat, asked.for_model)
+    if asked.test:
+        ask_about_test(folder, asked, merge_labels)
+        return
+    if any(getattr(asked, name) for name in TEST_OPTIONS) or merge_labels is not None:
+        words = "{label}, {prediction}, {hide}, {metric}, {positive} and {merge_labels} are for {test}."
+        raise InputError(Sentence(words))
+    if asked.any_stop and asked.until is None:
+        raise InputError(Sentence("{any_stop} is for {until}: give it, too."))
     if asked.estimate is not None and any(one is not None for one in others):
         words = "{estimate} asks about other rows than an audit: leave out {answers}, {repeat}, {for_model}."
         raise InputError(Sentence(words))
@@ -90,52 +103,69 @@ def audit(folder: Folder, **given: Any) -> None:
             raise InputError(Sentence(words))
         if not (asked.status or asked.import_from is not None):
             agree_on_target(folder, asked.until, asked)
-        ask(folder, asked, "until", "Questions about labels of {title}", error_rate=asked.until)
+        how = {"error_rate": asked.until, "any_stop": asked.any_stop or None}
+        ask(folder, asked, "until", "Questions about labels of {title}", **how)
         return
     n_answers = asked.answers or asked.estimate
-    how: Any = {"n_answers": n_answers, "repeat": asked.repeat, "for_model": asked.for_model}
+    how = {"n_answers": n_answers, "repeat": asked.repeat, "for_model": asked.for_model}
     part = "audit" if asked.estimate is None else "estimate"
     ask(folder, asked, part, "Questions about {n_answers:,} labels of {title}", **how)
+
+
+def ask_about_test(table: Path, asked: AuditOptions, merge_labels: bool | None) -> None:
+    """Ask about rows of a test set, for the score of a model on the true labels."""
+    if any(one is not None for one in (asked.estimate, asked.until, asked.repeat, asked.for_model)):
+        words = "{test} is a mode of its own: leave out {estimate}, {until}, {repeat}, {for_model}."
+        raise InputError(Sentence(words))
+    how = {name: getattr(asked, name) or () for name in ("prediction", "hide")}
+    how |= {name: getattr(asked, name) for name in ("label", "metric", "positive")}
+    first = "Questions about {most_questions:,} rows of {title}"
+    ask(table, asked, "test", first, n_answers=asked.answers, merge_labels=merge_labels, **how)
 
 
 def ask(folder: Path, asked: AuditOptions, part: str, first: str, **how: Any) -> None:
     """Open the page with questions of a part, or write or read a file, as the options say."""
     if sum((asked.questions is not None, asked.import_from is not None, asked.status)) > 1:
         raise InputError(Sentence("Give only one of {questions}, {import_from} and {status}."))
-    if asked.status:
+    if asked.status and part != "test":
         print_status(folder)
         return
     from subsvms.app.desk.audit import DESKS
     from subsvms.app.desk.exchange import import_answers, write_questions
+    from subsvms.app.desk.score import ScoreDesk
 
-    create = asked.import_from is None  # answers to questions that nobody wrote cannot be right
-    how |= {"seed": asked.seed, "confidence": asked.level, "create": create}
-    with closing(DESKS[part](folder, **how)) as desk:
-        if asked.questions is not None:
+    # answers to questions that nobody wrote cannot be right
+    how |= {"create": asked.import_from is None and not asked.status}
+    how |= {"seed": asked.seed, "confidence": asked.level}
+    with closing((DESKS | {"test": ScoreDesk})[part](folder, **how)) as desk:
+        if asked.status:
+            print_progress(desk)
+        elif asked.questions is not None:
             print_text(write_questions(desk, asked.questions, force=asked.force))
         elif asked.import_from is not None:
             print_text(import_answers(desk, asked.import_from, who=asked.who))
             print_progress(desk)
         else:
-            said = first.format(title=desk.title, n_answers=desk.page_words["n_answers"])
-            said += f", at most {desk.page_words['most_questions']:,}"
+            said = first.format(title=desk.title, **desk.page_words)
+            said += "" if part == "test" else f", at most {desk.page_words['most_questions']:,}"
             open_page(desk, said, "answer", "answers", asked.port, asked.browser)
             print_progress(desk)
 
 
 def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
     """Say about how many answers a target takes, and others, and ask whether to begin it."""
-    from subsvms.app.desk.audit import ask_forecasts
+    from subsvms.app.desk.answered import ask_forecasts
 
-    found = ask_forecasts(folder, sorted({wanted, *USUAL_TARGETS}), asked.level or 0.95)
+    rates, how = sorted({wanted, *USUAL_TARGETS}), {"level": asked.level or 0.95, "any_stop": asked.any_stop}
+    found = ask_forecasts(folder, rates, **how)
     if found is None:  # it was begun, and goes on
         return
     print_text(f"At most {100 * wanted:.4g}% of the labels wrong: {found.pop(wanted)}.")
     for rate, forecast in found.items():
         print_text(f"For {100 * rate:.4g}% it would be {forecast}.")
-    print_text(
-        "Nothing is claimed before all questions are answered; each answer corrects its label at once."
-    )
+    when = "After each answer it says how many labels are wrong at most, if your answers are right"
+    when = when if asked.any_stop else "Nothing is claimed before all questions are answered"
+    print_text(f"{when}; each answer corrects its label at once.")
     if not (asked.yes or typer.confirm("Begin?", default=True)):
         raise typer.Exit()
 
@@ -157,7 +187,8 @@ def open_page(desk: Any, first: str, verb: str, what: str, port: int, browser: b
 
 def print_status(folder: Path) -> None:
     """Print where the questions about a run stand that somebody has answered."""
-    from subsvms.app.desk.audit import DESKS, count_answers
+    from subsvms.app.desk.answered import count_answers
+    from subsvms.app.desk.audit import DESKS
 
     n_answers = count_answers(folder)
     answered = {part for part, n in n_answers.items() if n}
@@ -178,7 +209,8 @@ def print_progress(desk: Any) -> None:
         print_text(f"{progress['sentence']} ({progress['total']}).")
     if progress["claim"] is not None:
         print_text(progress["claim"])
-    if progress["finished"] and desk.part != "estimate":
+    stops = desk.work.options.get("any_stop", False) and progress["claim"] is not None
+    if (progress["finished"] or stops) and desk.part not in ("estimate", "test"):
         follow = {"undecided": "suggestion"} if progress["stands"] else {}
         print_text(f"To write the table with these labels: {write_command('apply', desk.folder, **follow)}")
         if follow:

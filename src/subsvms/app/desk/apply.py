@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.desk.audit import Result
+from subsvms.app.desk.answered import Result
 from subsvms.app.desk.opened import Desk, open_acts
 from subsvms.app.desk.questions import Confirm
-from subsvms.app.desk.review import ReviewDesk, format_count
+from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.names import AUDIT, CORRECTED, FINAL
 from subsvms.app.options import tell_flags, write_command
 from subsvms.app.quoting import show
@@ -27,7 +27,7 @@ from subsvms.app.runs.parts import check_final, write_final
 from subsvms.app.runs.record import Input, read_record
 from subsvms.app.tables.files import find_output_format
 from subsvms.app.tables.table import keep_rows, write_table
-from subsvms.exceptions import Sentence, TableError, join_sentences
+from subsvms.exceptions import Sentence, TableError, format_count, join_sentences
 
 UNDECIDED = ("keep", "suggestion")
 

@@ -10,27 +10,26 @@ the process only: if two processes show one row, the first answer counts, and th
 
 import threading
 import time
-from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from subsvms.app.desk.opened import Desk, open_acts, refuse_old
-from subsvms.app.desk.questions import Confirm, Reach, Sample, Turns, forecast_targets, take
+from subsvms.app.desk.answered import Result, read_own_scores
+from subsvms.app.desk.opened import Desk, refuse_old
+from subsvms.app.desk.questions import Confirm, Reach, Sample, Turns, take
 from subsvms.app.features.make import LEFT_OUT
-from subsvms.app.names import SCORE_PARTS, SCORES
 from subsvms.app.options import tell_flags, write_command
 from subsvms.app.quoting import show
 from subsvms.app.runs.answer_store import Answer, NotAsked, check_name
-from subsvms.app.runs.describe import cut, describe_audit
-from subsvms.app.runs.parquet_files import Scores, read_score_parts, read_scores
-from subsvms.app.runs.record import read_record
-from subsvms.app.tables.files import digest_file
+from subsvms.app.runs.describe import cut
 from subsvms.exceptions import NOTHING, Setting, TableError
 
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it
-WORDS = {"audit": "audit", "confirm": "confirmation", "estimate": "estimate", "until": "target"}
+WORDS = {
+    "audit": "audit", "confirm": "confirmation", "estimate": "estimate", "until": "target", "test": "score",
+}  # fmt: skip
 NAMES = {"random_state": "seed", "confidence": "level", "error_rate": "until"}  # as the command line has it
 SPOILED = {"until": {"audit", "confirm"}, "audit": {"until"}, "confirm": {"until"}}  # by answers to these
 
@@ -51,30 +50,40 @@ class QuestionDesk(Desk):
         confidence: float | None = None,
         for_model: bool | None = None,
         error_rate: float | None = None,
+        any_stop: bool | None = None,
         create: bool = True,
     ):
         super().__init__(folder, create=create)
-        self.part = self.kind.part  # what they are for: "audit", "confirm", "until" or "estimate"
         leak = ("leak", tell_flags(LEFT_OUT["leak"]))  # version 0.1.0 wrote the sentence alone
         lines = [line for line in self.record.found.columns if line.get("why", line["how"]) in leak]
         leaks = {name for line in lines for name, _ in line["columns"]}  # they give the label away
         self.columns = [name for name in self.columns if name not in leaks]
-        self.scores = read_own_scores(self)
-        self.lock = threading.RLock()
+        options = {
+            "n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence,
+            "for_model": for_model, "error_rate": error_rate, "any_stop": any_stop,
+        }  # fmt: skip
+        self._start(read_own_scores(self), create, options)
+
+    def _start(self, scores: Any, create: bool, options: dict[str, Any]) -> None:
+        """Begin or go on, about what these scores hold."""
+        self.part = self.kind.part  # what they are for: "audit", "confirm", "until", "estimate" or "test"
+        self.scores, self.lock = scores, threading.RLock()
         self.leases: dict[str, tuple[int, float]] = {}  # by person: row, and until when it is theirs
         self.seen: dict[str, float] = {}  # by person: when they last asked or answered
         self.work: Any = None  # the questions, an instance of `kind`
         self.begun: Any = None  # how `work` was begun
         self.log: list[Answer] = []  # what `work` has taken
-        options = {
-            "n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence,
-            "for_model": for_model, "error_rate": error_rate,
-        }  # fmt: skip
         try:
             self._open(create, {name: value for name, value in options.items() if value is not None})
         except BaseException:
             self.close()
             raise
+
+    @property
+    def flags(self) -> dict[str, Any]:
+        """What the command line needs to ask these questions again, besides the folder."""
+        how = {"estimate": self.work.options["n_answers"], "until": self.work.options.get("error_rate")}
+        return {self.part: how[self.part]} if self.part in how else {}
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -95,7 +104,7 @@ class QuestionDesk(Desk):
                 if not self.decisions.answers.get(part):  # else another process was first
                     self.decisions.begin(connection, part, asdict(self._draw(wanted)))
         elif part not in self.decisions.begun:
-            more = {part: NOTHING} if part in ("estimate", "until") else {}
+            more = {part: NOTHING} if part in ("estimate", "until", "test") else {}
             command = write_command(self.room, **more)
             raise TableError(f"There is no {WORDS[part]} in {str(self.folder)!r}: begin one with {command}.")
         self._refresh()
@@ -229,9 +238,13 @@ class QuestionDesk(Desk):
                 self.seen[who] = time.monotonic()
             progress = self.work.describe(len(self.log), self.options.action)
             if progress["finished"]:
-                with suppress(TableError, OSError):  # the answer is stored; `apply` says what is wrong
-                    self.add_to_report(Result.read(self).describe())
+                self._report()
             return [self._tell(row, label) | {"progress": progress} for _, row, label, _ in read]
+
+    def _report(self) -> None:
+        """Write the end into the report of the run."""
+        with suppress(TableError, OSError):  # the answer is stored; `apply` says what is wrong
+            self.add_to_report(Result.read(self).describe())
 
     @property
     def _stored(self) -> list[Answer]:
@@ -254,9 +267,9 @@ class QuestionDesk(Desk):
             raise NotAsked("This is not asked now: go on with the next question.")
 
     def _tell(self, row: int, label: Any) -> dict[str, Any]:
-        given, suggested = self.scores.given[row - 1], self.scores.suggested[row - 1]
         told: dict[str, Any] = dict.fromkeys(("given", "suggested", "overturned"))
         if not self.work.is_blind:
+            given, suggested = self.scores.given[row - 1], self.scores.suggested[row - 1]
             overturned = label is not None and label != self.labels[given]
             told = {
                 "given": self.classes[given], "suggested": self.classes[suggested], "overturned": overturned
@@ -287,7 +300,7 @@ class QuestionDesk(Desk):
         self.page_words = {
             "room": self.room, "part": self.part, "is_blind": work.is_blind,
             "n_answers": work.options["n_answers"], "most_questions": work.most_questions,
-            "repeats": work.options.get("repeat", False),
+            "repeats": work.options.get("repeat", False), "any_stop": work.options.get("any_stop", False),
         }  # fmt: skip
 
     def _follows(self, begun: Any) -> bool:
@@ -330,128 +343,3 @@ class UntilDesk(QuestionDesk):
 
 ROOMS = (ConfirmDesk, AuditDesk, UntilDesk, EstimateDesk)
 DESKS: dict[str, type[QuestionDesk]] = {one.kind.part: one for one in ROOMS}
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """What people answered about a run's folder, and what follows: nothing before the first answer."""
-
-    turns: Turns | None  # the audit, the confirmation if there is no audit, or the target
-    sample: Sample | None  # the rows of the estimate
-    answers: list[Answer]  # all of them
-    action: str  # of the run: it is for what is confirmed
-
-    @classmethod
-    def read(cls, desk: Desk) -> "Result":
-        """Return what was found about a run that is open."""
-        refuse_old(desk.folder, desk.decisions)
-        begun, answers = desk.decisions.begun, desk.decisions.answers
-        works: dict[str, Any] = {}
-        scores = read_own_scores(desk) if any(answers.values()) else None
-        with desk.fitting():
-            for kind in (Confirm, Turns, Reach, Sample):
-                if scores is not None and answers.get(kind.part):
-                    works[kind.part] = kind.begin(begun[kind.part], scores)
-                    first = answers.get("confirm", []) if kind is Turns else []
-                    take(works[kind.part], [*first, *answers[kind.part]])
-        said = [answer for some in answers.values() for answer in some]
-        turns = works.get("audit") or works.get("confirm") or works.get("until")
-        return cls(turns, works.get("estimate"), said, desk.options.action)
-
-    @property
-    def answered(self) -> dict[int, Any]:
-        """Labels that people gave, by row from 1; the audit, which asks again, counts more."""
-        works = (work for work in (self.sample, self.turns) if work is not None)
-        return {row + 1: label for work in works for row, label in work.labels.items()}
-
-    @property
-    def passed(self) -> dict[int, Any]:
-        """Labels of sets that passed, without anybody having seen them, by row from 1."""
-        if self.turns is None:
-            return {}
-        seen = {} if self.sample is None else self.sample.answers
-        return {row + 1: label for row, label in self.turns.changed.items() if row not in seen}
-
-    @property
-    def unseen(self) -> dict[int, Any]:
-        """Those of them that get this label: what is confirmed only if the run fixes labels."""
-        acted = {} if self.action == "fix" else self.confirmed
-        return {row: label for row, label in self.passed.items() if row not in acted}
-
-    @property
-    def confirmed(self) -> dict[int, Any]:
-        """Those of them in what the run changed or held back: its action is for them."""
-        confirmed = {} if self.turns is None else self.turns.confirmed
-        return {row: label for row, label in self.passed.items() if row - 1 in confirmed}
-
-    @property
-    def left_out(self) -> set[int]:
-        """Rows that are left out because it is confirmed that their label is wrong."""
-        return set(self.confirmed) if self.action == "drop" else set()
-
-    @property
-    def standing(self) -> dict[int, Any]:
-        """Suggestions of the run that stand, but are not followed by themselves, by row from 1."""
-        stands = {} if self.turns is None else self.turns.list_standing(self.action)
-        return {row + 1: label for row, label in stands.items()}
-
-    @property
-    def claims(self) -> list[str]:
-        """What may be said, in sentences."""
-        said = [] if self.turns is None else [self.turns.said]
-        later = 0 if self.turns is None else len(self.turns.changed) - len(self.passed)
-        if later:
-            said.append(
-                f"Of the labels changed without being seen {later} {'was' if later == 1 else 'were'} "
-                "answered for the estimate, which counts more."
-            )
-        if self.sample is not None and self.sample.finished:
-            said.append(str(self.sample.error_rate))
-        return said
-
-    def describe(self) -> dict[str, Any] | None:
-        """Return what the report says about it, plain values; None if nobody has answered."""
-        if not self.answers:
-            return None
-        found: dict[str, Any] = {
-            "claims": self.claims, "people": len({answer.who for answer in self.answers}),
-            "last": max(answer.at for answer in self.answers), "figures": [], "sets": [],
-            "stands": bool(self.standing),
-        }  # fmt: skip
-        return (
-            found
-            if self.turns is None
-            else found | describe_audit(self.turns.audit.outcome, len(self.unseen))
-        )
-
-
-def read_own_scores(desk: Desk) -> Scores:
-    """Return the scores of a run, as it wrote them: the order of the questions follows from them."""
-    folder, source = desk.folder, desk.source
-    if desk.in_parts:
-        scores = read_score_parts(folder, source.label_type, source.classes, source.n_rows)
-    else:
-        scores = read_scores(folder, desk.table)
-    for path in (folder / SCORE_PARTS).glob("*.parquet") if desk.in_parts else (folder / SCORES,):
-        if digest_file(path) != desk.record.files.get(path.relative_to(folder).as_posix()):
-            raise TableError(f"{str(path)!r} was changed after the run wrote it: run subsvms correct again.")
-    return scores
-
-
-def ask_forecasts(folder: Path, rates: list[float], level: float) -> dict[float, Any] | None:
-    """Return about how many answers some targets take; None if one was begun and answered."""
-    with closing(Desk(folder)) as desk:
-        decided = desk.decisions.given_labels.keys()
-        answered = desk.decisions.answers
-        if answered.get("until"):
-            return None
-        known = {answer.row for answer in answered.get("estimate", [])}
-        return forecast_targets(read_own_scores(desk), known | decided, rates, level)
-
-
-def count_answers(folder: Path) -> dict[str, int]:
-    """Return the number of answers of each "audit", "confirm", "until" and "estimate" that was begun."""
-    read_record(folder)  # an error says that this is not the folder of a run
-    with closing(open_acts(folder)) as decisions:
-        refuse_old(folder, decisions)
-        return {part: len(answers) for part, answers in decisions.answers.items()}

@@ -5,6 +5,7 @@ Issues go out as
 - jsonl: JSON Lines, one issue each, for programs;
 - label-studio: JSON, one task each, the suggestion as a prediction and the decision as an annotation;
 - argilla: JSON, one record each, with the suggestion, which `dataset.records.from_json` logs;
+  to both go all other rows about which several people answered as well, with the consensus;
 - spotlight: Parquet, for Renumics Spotlight or any data frame.
 
 Decisions come back as what Label Studio or Argilla exports, every person's, or as JSON, JSON Lines, CSV or
@@ -24,18 +25,23 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from subsvms.app.desk import tool_files
-from subsvms.app.desk.review import DETAILS, ReviewDesk, format_count
+from subsvms.app.desk.review import DETAILS, ReviewDesk
+from subsvms.app.desk.rows import as_text
 from subsvms.app.desk.tool_files import Line
 from subsvms.app.options import write_command
 from subsvms.app.quoting import show
 from subsvms.app.runs.answer_store import Act, Decided, check_note
+from subsvms.app.runs.answers import find_answers, has_answers
 from subsvms.app.runs.outputs import as_cell
+from subsvms.app.runs.parquet_files import DIGITS, read_scores
 from subsvms.app.tables.arrow import list_values
 from subsvms.app.tables.files import write_content
 from subsvms.app.tables.label_exports import Task
 from subsvms.app.tables.table import find_free
-from subsvms.exceptions import TableError
+from subsvms.exceptions import TableError, format_count
 
 if TYPE_CHECKING:  # it imports packages that take seconds, which an export does not need
     from subsvms.app.desk.audit import QuestionDesk
@@ -67,8 +73,10 @@ def export_issues(folder: str | Path, format: str, *, output: Path | None = None
         path = output or desk.folder / f"issues{ending}"
         target = desk.check_output(path, force=force)
         lines = describe_issues(desk)
-    write_content(target, render(lines))
-    return f"{format_count(len(lines), 'issue is', 'issues are')} in {path}, as {format}."
+        others = describe_consensus(desk) if format in LABELLING else []
+    write_content(target, render(lines + others))
+    more = f", and {format_count(len(others), 'other row')} with several answers" if others else ""
+    return f"{format_count(len(lines), 'issue is', 'issues are')} in {path}{more}, as {format}."
 
 
 def describe_issues(desk: ReviewDesk) -> list[Line]:
@@ -83,6 +91,28 @@ def describe_issues(desk: ReviewDesk) -> list[Line]:
             **{name: decision.get(name) for name in tool_files.DECIDED},
             "values": dict(zip(desk.shown_columns, values, strict=True)),
         })  # fmt: skip
+    return lines
+
+
+def describe_consensus(desk: ReviewDesk) -> list[Line]:
+    """Return each row that is no issue and that several people answered about, with their consensus."""
+    if not has_answers(desk.options):
+        return []
+    answers, scores = find_answers(desk.table, desk.options), read_scores(desk.folder, desk.table)
+    several = (answers.per_row > 1) & (scores.given >= 0)
+    rows = np.setdiff1d(np.flatnonzero(several) + 1, desk.rows)
+    name = desk.options.id_column
+    ids = None if name is None else list_values(desk.take(rows, [name])[name])
+    lines = []
+    for place, (row, values) in enumerate(zip(rows.tolist(), desk.show(rows.tolist()), strict=True)):
+        label, quality = desk.classes[scores.given[row - 1]], float(scores.quality[row - 1])
+        lines.append({
+            **dict.fromkeys((*KNOWN, *tool_files.DECIDED)), "row": row, "given": label, "suggested": label,
+            "confidence": round(quality, DIGITS), "label_quality": quality, "is_label_issue": False,
+            "reason": f"the consensus of {answers.per_row[row - 1]} people",
+            "values": dict(zip(desk.shown_columns, values, strict=True)),
+        })  # fmt: skip
+        lines[-1] |= {} if ids is None else {"id": as_text(ids[place])}
     return lines
 
 
@@ -110,6 +140,9 @@ FORMATS: dict[str, tuple[str, Render]] = {
 }
 
 
+LABELLING = ("label-studio", "argilla")  # they get all rows with several answers, each with its consensus
+
+
 def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = None) -> str:
     """Import decisions that were made elsewhere, all or none if one of them is invalid; say how many."""
     advice = "each entry must name its row and its label."
@@ -118,11 +151,15 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
     )
     with closing(ReviewDesk(folder)) as desk:  # after what may be refused: it may create a file
         spelled, n_empty = tool_files.spell(desk.labels), 0
+        labels = {line["row"]: (line["given"],) for line in describe_consensus(desk)}
         made: list[tuple[dict[int, Decided], str]] = []  # acts of one person each, in order
         for entry in entries:
             label, verdict, row = entry.get("label"), entry.get("verdict"), entry.get_number(ROW)
             if label is None and verdict not in UNLABELLED:
                 n_empty += 1
+                continue
+            if row not in desk.place and label in labels.get(row, ()):
+                n_empty += 1  # a row with several answers that went out with the consensus, and came back so
                 continue
             if row not in desk.place:
                 raise entry.refuse(f"is about row {show(entry.line[ROW])}, which is not an issue of this run")
@@ -176,14 +213,12 @@ def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) ->
     if not rows:
         raise TableError("There is nothing to ask: all questions are answered.")
     write_content(target, render(list_lines(desk, number, rows)))
-    asked = {"estimate": desk.page_words["n_answers"]} if desk.part == "estimate" else {}
-    asked |= {"until": desk.work.options["error_rate"]} if desk.part == "until" else {}
     shown = ", ".join(map(show, desk.classes[:CLASSES_SHOWN]))
     more = ", ..." if len(desk.classes) > CLASSES_SHOWN else ""
     return (
         f"{format_count(len(rows), 'question is', 'questions are')} in {path}: fill in the column {ANSWER} "
         f"({shown}{more}, or 'cannot tell'), and enter it with: "
-        f"{write_command(desk.room, desk.folder, **asked, import_from=path)}"
+        f"{write_command(desk.room, desk.folder, **desk.flags, import_from=path)}"
     )
 
 

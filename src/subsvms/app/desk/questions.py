@@ -92,7 +92,7 @@ class Turns:
     @classmethod
     def begin(cls, how: Any, scores: Scores) -> "Turns":
         """Return questions that are stored, without their answers."""
-        begun = _read_begun(how, BegunAudit)
+        begun = read_begun(how, BegunAudit)
         left_out = [row - 1 for row in begun.left_out]
         if any(not 0 <= row < len(scores) for row in left_out):
             raise InputError("the table does not have all rows that were left out")
@@ -234,7 +234,7 @@ class Reach(Turns):
     part, option = "until", ""
     why_one = "another target or another sample would void its claim"
     kind = Target
-    defaults = {"error_rate": 0.02, "random_state": 0, "confidence": 0.95}
+    defaults = {"error_rate": 0.02, "any_stop": False, "random_state": 0, "confidence": 0.95}
 
     @classmethod
     def _check(cls, ranking, how):
@@ -244,20 +244,24 @@ class Reach(Turns):
         """As in `Turns`."""
         now, target = self.audit.progress, self.audit
         assert isinstance(target, Target)
+        said, asked, of = str(now), now.asked, now.of
+        if target.any_stop and not self.finished:
+            said = f"{said.partition(':')[0]}: at most {target.claim.at_most:,} labels are wrong so far"
+            asked, of = n_answers, target.forecast.n_answers
         return {
-            "stage": now.stage, "sentence": str(now), "asked": now.asked, "of": now.of,
-            "share": now.asked / max(now.of, 1), "is_proof": False,
+            "stage": now.stage, "sentence": said, "asked": asked, "of": of,
+            "share": asked / max(of, 1), "is_proof": False,
             "total": f"{n_answers:,} of {target.forecast}", "answers": n_answers, "finished": self.finished,
-            "claim": self.said if self.finished else None, "stands": False,
+            "claim": self.said if target.claim.holds and n_answers else None, "stands": False,
         }  # fmt: skip
 
 
 def forecast_targets(
-    scores: Scores, decided: Iterable[int], rates: Iterable[float], level: float
+    scores: Scores, decided: Iterable[int], rates: Iterable[float], **how: Any
 ) -> dict[float, Forecast]:
     """Return about how many answers each of some targets takes; rows that people decided count from 1."""
     ranking = scores.rank([row - 1 for row in decided if 1 <= row <= len(scores)])
-    return {rate: certify_target(ranking, rate, level=level).forecast for rate in rates}
+    return {rate: certify_target(ranking, rate, **how).forecast for rate in rates}
 
 
 class Sample:
@@ -268,7 +272,7 @@ class Sample:
     is_blind = False
     defaults: dict[str, Any] = {"n_answers": 50, "random_state": 0, "confidence": 0.95}
 
-    def __init__(self, ranking: Ranking, begun: BegunEstimate):
+    def __init__(self, ranking: Any, begun: Any):
         self.ranking, self.begun = ranking, begun
         self.rows = [row - 1 for row in begun.rows]
         self.options = vars(begun) | {"n_answers": len(self.rows)}
@@ -286,9 +290,9 @@ class Sample:
         return BegunEstimate([row + 1 for row in rows], how["random_state"], how["confidence"])
 
     @classmethod
-    def begin(cls, how: Any, scores: Scores) -> "Sample":
+    def begin(cls, how: Any, scores: Any) -> "Sample":
         """As in `Turns`."""
-        begun, ranking = _read_begun(how, BegunEstimate), scores.rank()
+        begun, ranking = read_begun(how, BegunEstimate), scores.rank()
         sample = cls(ranking, begun)
         if sample.rows != list(draw_rows(ranking, len(begun.rows), random_state=begun.random_state)):
             raise InputError("other rows would be drawn from it")
@@ -302,7 +306,7 @@ class Sample:
             "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
             "asked": done, "of": of, "share": done / of, "is_proof": False, "total": f"{done} of {of} labels",
             "answers": done, "finished": finished,
-            "claim": str(self.error_rate) if finished else None, "stands": False,
+            "claim": self.said if finished else None, "stands": False,
         }  # fmt: skip
 
     @property
@@ -330,6 +334,11 @@ class Sample:
         return {row: label for row, label in self.answers.items() if label is not None}
 
     @property
+    def said(self) -> str:
+        """What follows, in a sentence, once all rows have an answer."""
+        return str(self.error_rate)
+
+    @property
     def error_rate(self) -> ErrorRate:
         """How many labels are wrong, once all rows have an answer."""
         return estimate_error_rate(self.ranking, self.answers, level=self.begun.confidence)
@@ -346,7 +355,8 @@ def _check_few(ranking: Ranking, n_answers: int, option: str) -> None:
         )  # fmt: skip
 
 
-def _read_begun(how, kind):
+def read_begun(how: Any, kind: type) -> Any:
+    """Return how questions were begun, as this kind has it; anybody may have changed the file."""
     try:
         return msgspec.convert(how, kind)
     except msgspec.ValidationError as error:

@@ -380,11 +380,6 @@ class ReviewDesk(Desk):
         return Decided(row, verdict, self.labels[int(names[verdict])], note)
 
 
-def format_count(number: int, one: str, more: str | None = None) -> str:
-    """Return a number and the words for one or for several."""
-    return f"{number:,} {one if number == 1 else more or f'{one}s'}"
-
-
 def _as_plain(decision: Decision | None) -> dict[str, Any] | None:
     if decision is None:
         return None

@@ -30,11 +30,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from subsvms.app.desk.guard import TEMPLATES, Guard, Refusal, answer, parse_int, read_body
-from subsvms.app.desk.review import PAGE_ROWS, Filter, ReviewDesk, format_count
+from subsvms.app.desk.review import PAGE_ROWS, Filter, ReviewDesk
 from subsvms.app.options import FIRST_PORT
 from subsvms.app.runs.answer_store import Act, Conflict, NotAsked, NothingToUndo, check_name, check_note
 from subsvms.app.runs.history_file import BrokenFile
-from subsvms.exceptions import InputError, TableError
+from subsvms.exceptions import InputError, TableError, format_count
 
 if TYPE_CHECKING:  # it imports packages that take seconds, which a review does not need
     from subsvms.app.desk.audit import QuestionDesk

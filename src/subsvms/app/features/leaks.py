@@ -15,9 +15,10 @@ from an excellent feature, so what the other columns say is looked at, too:
 labels follow from it, few of them are wrong. A copy that is used hides all wrong labels. Whatever is done is
 said in a note, with the option that does the opposite.
 
-A column that holds the classes of the label, and no others, and agrees with it far more than by chance, is
-probably a further answer about the row, by another person. Learned from, it would hide errors that both make.
-With two classes many honest columns say yes and no: then its name must look like an answer, too.
+A column that holds the classes of the label, and no others, is probably a further answer about the row, by
+another person, who may guess. Learned from, it would hide errors that both make. Many honest columns say yes
+and no, or hold numbers as small as those of the classes: then its name must look like an answer, too, or with
+three classes or more it must agree with the label far more than by chance.
 """
 
 import re
@@ -40,9 +41,8 @@ MOST_ROWS = 4000  # that the other columns are judged by: a second of work
 
 
 ANSWERS = (
-    "{columns} {name} {hold} the classes of the label and mostly {agree} with it, as answers of other people "
-    "do, so {they} not used: to compare the people, give {annotators} in place of {label}, or use a column "
-    "with {keep}."
+    "{columns} {name} {hold} the classes of the label, as answers of other people do, so {they} not used: to "
+    "compare the people, give {annotators} in place of {label}, or use a column with {keep}."
 )
 WORDS = {  # of notes on one column, and on several: left out; used because they were asked for; used
     "leak": (
@@ -66,6 +66,7 @@ WORDS = {  # of notes on one column, and on several: left out; used because they
 }
 
 
+COMMON = {"yes", "no", "y", "n", "true", "false", "t", "f", "low", "medium", "high"}  # in honest columns
 AGREEING = 0.2  # Cohen's kappa of a further answer and the label, at least
 ANSWER_NAME = re.compile(r"annotat|label|rater|coder|reviewer|answer|vote|(?:^|_)ann_?\d*$", re.IGNORECASE)
 
@@ -78,7 +79,11 @@ def is_answer(column: Any, name: str, labels: np.ndarray, classes: list) -> bool
         return False
     distinct = {str(value) for value in column.unique().to_pylist()} - {"None", ""}
     numbers = {str(one): number for number, one in enumerate(classes)}
-    if distinct != numbers.keys() or (len(classes) == 2 and not ANSWER_NAME.search(name)):
+    if distinct != numbers.keys():
+        return False
+    common = all(one.lower() in COMMON or one.lstrip("-").replace(".", "", 1).isdigit() for one in distinct)
+    named = ANSWER_NAME.search(name) is not None
+    if common and len(classes) == 2 and not named:
         return False
     said = np.array([numbers.get(str(value), -1) for value in column.to_pylist()])
     both = (said >= 0) & (labels >= 0)
@@ -87,7 +92,8 @@ def is_answer(column: Any, name: str, labels: np.ndarray, classes: list) -> bool
     counts = np.zeros((len(classes), len(classes)))
     np.add.at(counts, (said[both], labels[both]), 1.0 / both.sum())
     agreed, chance = np.trace(counts), counts.sum(axis=0) @ counts.sum(axis=1)
-    return bool(agreed - chance >= AGREEING * (1.0 - chance)) and agreed < 1.0  # a copy is a leak
+    likely = named or not common or agreed - chance >= AGREEING * (1.0 - chance)
+    return bool(likely and agreed < 1.0)  # a copy is a leak
 
 
 @dataclass(frozen=True)

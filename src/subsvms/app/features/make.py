@@ -147,7 +147,7 @@ def _note_answers(names, label):
         yield Note(
             "answers", ANSWERS, columns="The columns" if several else "The column",
             name=name_few(list(map(show, names))), hold="hold" if several else "holds",
-            agree="agree" if several else "agrees", they="they are" if several else "it is",
+            they="they are" if several else "it is",
             annotators=Setting("annotators", [label, *names]), keep=Setting("keep", names[0]),
             label=Setting("label"),
         )  # fmt: skip

@@ -106,7 +106,7 @@ def format_count(value: Any) -> str:
 def format_digits(value: Any, form: str = ".3f") -> str:
     """Return a number with a few digits."""
     number = read_number(value)
-    return UNKNOWN if number is None else f"{number:{form}}"
+    return UNKNOWN if number is None else f"{number:z{form}}"  # z: no -0.00
 
 
 def format_percent(share: Any) -> str:

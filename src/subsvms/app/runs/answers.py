@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from subsvms.annotators._answers import Answers, read_answers
-from subsvms.annotators._consensus import combine, count_majority
+from subsvms.annotators._find import combine
 from subsvms.annotators._judge import UNUSED, scale_votes
-from subsvms.annotators._model import fit_alone
+from subsvms.annotators._model import count_majority, fit_alone
 from subsvms.app.features.columns import note_unused
 from subsvms.app.options import Options
 from subsvms.app.quoting import name_some, show, suggest
@@ -156,7 +156,7 @@ def _read(columns, options, table):
         column = pa.chunked_array([pa.array([line[2] for line in lines])])
     else:
         n_rows = len(columns)
-        said = [_as_common(columns[name]) for name in options.annotators]
+        said = [as_common(columns[name]) for name in options.annotators]
         kinds = {str(one.type): name for one, name in zip(said, options.annotators, strict=True)}
         if len(kinds) > 1:
             found = ", ".join(f"{show(name)} holds {kind}" for kind, name in kinds.items())
@@ -173,7 +173,7 @@ def _read(columns, options, table):
     return read_answers(answers, len(columns), known), notes
 
 
-def _as_common(column):
+def as_common(column):
     """Return a column of one person as the others are: one type of text, one of whole numbers."""
     import pyarrow as pa
     from pyarrow import compute, types

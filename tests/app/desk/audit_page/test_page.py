@@ -12,6 +12,7 @@ from loans import read, write
 from web_pages import PAPER
 
 from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk, UntilDesk
+from subsvms.app.desk.score import ScoreDesk
 from subsvms.app.options import Options
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.parquet_files import read_scores
@@ -133,6 +134,34 @@ def test_a_target_is_reached_by_keyboard_and_ends_with_its_sentence(audit, folde
     ann.see("#claim", str(UntilDesk(folder).progress()["claim"]))
     ann.see("#claim", " are wrong now, if your answers are right.")
     ann.see("#next", f"subsvms apply {folder}")
+
+
+def test_claims_at_any_stop_stand_below_the_question(audit, folder, finished):
+    ann = audit(error_rate=0.3, any_stop=True, open_desk=UntilDesk)(begin=False)
+    ann.see("#start", "After each answer the page says how many labels are wrong at most")
+    bob = audit(open_desk=UntilDesk)(name="Bob")
+    bob.press("c")
+    bob.see("#sentence", "labels are wrong so far")
+    bob.page.click("#so-far summary")
+    bob.see("#holds", "labels (")
+    bob.see(
+        "#holds", "are wrong now, the 1 about which you could not tell among them, if your answers are right."
+    )
+
+
+def test_a_score_is_reached_by_keyboard_and_nothing_else_follows(audit, finished, tmp_path):
+    rows = [row | {"default": row["default"] or "no"} for row in read(finished.table)]
+    guesses = [row | {"guess": row["default"] if i % 5 else "no"} for i, row in enumerate(rows)]
+    table = write(tmp_path / "predictions.csv", guesses)
+    how = {"label": "default", "prediction": ["guess"], "n_answers": 12, "open_desk": ScoreDesk}
+    ann = audit(table, **how)()
+    ann.see("#about", "The score of a model on the true labels, not those in “default”")
+    for _ in range(12):
+        assert "guess" not in ann.page.locator("#values").inner_text()
+        ann.press("1")
+    ann.see("#claim", "the accuracy on the true labels is between ")
+    ann.see("#claim", "if the 12 answers are right; with the labels as given it is ")
+    assert not ann.page.locator("#next").is_visible()
 
 
 CLASSES = ["<i>c</i>"] + [f"kind {chr(97 + k)}" for k in range(11)]

@@ -18,7 +18,7 @@ const BEGUN = "subsvms.audit"; // set in a tab in which somebody began
 
 /** @typedef {{ row: number, id: number, columns: string[], values: string[] }} Question */
 /** @typedef {{ sentence: string, asked: number, of: number, share: number, is_proof: boolean, total: string, finished: boolean, claim: string | null, stands: boolean, answers: number }} Progress */
-/** @typedef {{ label: string, classes: string[], folder: string, part: "audit" | "confirm" | "until" | "estimate", is_blind: boolean }} Meta */
+/** @typedef {{ label: string, classes: string[], folder: string, part: "audit" | "confirm" | "until" | "estimate" | "test", is_blind: boolean }} Meta */
 /** @typedef {{ question: Question | null, progress: Progress }} News */
 
 const ABOUT = {
@@ -26,6 +26,7 @@ const ABOUT = {
   confirm: (/** @type {string} */ label) => `Are the changes of ${label} right?`,
   estimate: (/** @type {string} */ label) => `How many labels are wrong in ${label}`,
   until: (/** @type {string} */ label) => `A target for the wrong labels in ${label}`,
+  test: (/** @type {string} */ label) => `The score of a model on the true labels, not those in ${label}`,
 };
 const state = {
   meta: /** @type {Meta} */ ({ label: "", classes: [], folder: "", part: "audit", is_blind: true }),
