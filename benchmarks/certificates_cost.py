@@ -25,7 +25,7 @@ from benchmarks.made import append_lines, find_done
 from benchmarks.ordinary import make
 from benchmarks.quality import load
 from subsvms import adversaries
-from subsvms.app.options import Options
+from subsvms.app.options import Options, Work
 from subsvms.app.runs import job  # private: a user cannot switch carriers off
 from subsvms.app.runs import run as runs
 
@@ -57,7 +57,7 @@ def run(path, find_carriers):
 
     runs.find_carriers = find
     began = time.process_time()
-    job.do_job(str(path), Options(label="label", random_state=SEED), n_jobs=1, force=True)
+    job.do_job(str(path), Options(label="label", random_state=SEED), Work(n_jobs=1, force=True))
     return time.process_time() - began, found[0]
 
 

@@ -33,7 +33,7 @@ from benchmarks.gpu import name_gpu
 # Not public: the stages of a run are measured one by one
 from subsvms._effort import Effort, listening
 from subsvms.app.features.encoder import ColumnEncoder
-from subsvms.app.options import Options
+from subsvms.app.options import Options, Work
 from subsvms.app.runs import job, learn, parts
 from subsvms.app.runs import judge as judging
 from subsvms.app.runs.engines import LocalEngine
@@ -208,10 +208,8 @@ def do_job(args, engine):
         for patch in patches if engine == "local" else patches[:6]:  # workers of Dask are not measured
             stack.enter_context(patch)
         table = [str(path) for path in list_table(n_rows, args.folder)]
-        summary = job.do_job(
-            table, make_options(args), engine=engine, output=place, n_jobs=args.cores, device=args.device,
-            force=True,
-        )  # fmt: skip
+        work = Work(engine=engine, output=place, n_jobs=args.cores, device=args.device, force=True)
+        summary = job.do_job(table, make_options(args), work)
     seconds = time.perf_counter() - began
     peak = measure_peak()
     n_bytes = sum(path.stat().st_size for path in place.rglob("*.parquet"))

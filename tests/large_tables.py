@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -67,9 +68,13 @@ def judge_in_parts(source, engine, survey, work, **more):
     return survey, examine_parts(survey, whole, Effort(2)), read_parts(work)
 
 
-def correct_in_parts(where, work, options=OPTIONS, *, batch_rows=None, **more):
-    first = learn_in_parts(where, options, batch_rows=batch_rows, **more)
-    return judge_in_parts(*first, work, batch_rows=batch_rows)
+def correct_in_parts(where, work, options=OPTIONS, **more):
+    return judge_in_parts(*learn_in_parts(where, options, **more), work)
+
+
+def reading_batches(n_rows):
+    """Let files be read in batches of so many rows."""
+    return mock.patch.multiple("subsvms.app.runs.source", MAX_BATCH_ROWS=n_rows, MIN_BATCH_ROWS=n_rows)
 
 
 def read_parts(work):

@@ -62,10 +62,8 @@ def explaining(place: Path, work: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def replace_when_done(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file in the same folder; it takes the path's place if the block raises no error.
-
-    What a killed process left of such a file is removed: nobody holds a lock on it any more.
-    """
+    """Open a temporary file in the same folder; it takes the path's place if the block raises no error."""
+    # What a killed process left of such a file is removed: nobody holds a lock on it any more.
     _clear_away(path)
     name, file = _open_locked(path)
     try:

@@ -51,10 +51,8 @@ def take_columns(X: Table, columns: np.ndarray) -> sparse.csr_matrix:
 
 
 def drop_empty(X: Table) -> tuple[Table, np.ndarray]:
-    """Return a CSR matrix without its empty columns, and the numbers of the columns that are left.
-
-    A matrix that has at least as many values as columns is returned as it is, with all its columns.
-    """
+    """Return a CSR matrix without its empty columns, and the numbers of the columns that are left."""
+    # A matrix that has at least as many values as columns is returned as it is, with all its columns.
     if X.shape[1] <= X.nnz:
         return X, np.arange(X.shape[1])
     columns = find_stored(X.indices, X.shape[1])

@@ -31,10 +31,8 @@ class Classes:
 
     @classmethod
     def of(cls, names: Iterable, spellings: Mapping[Any, int] | None = None) -> "Classes":
-        """Return classes with these names, as Python has them, without loss.
-
-        NumPy's own text would lose a NUL at its end, and whole numbers beyond int64 would become floats.
-        """
+        """Return classes with these names, as Python has them, without loss."""
+        # NumPy's own text would lose a NUL at its end, and whole numbers beyond int64 would become floats.
         names = list(names)
         if names and isinstance(names[0], str):
             return cls(np.array(names, dtype=object), spellings or {})

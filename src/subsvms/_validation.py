@@ -142,10 +142,8 @@ def check_finite(X: Table, names: Any = None, effort: Effort = ONE_THREAD) -> No
 
 
 def warn_unscaled(X: Table, gamma: float) -> None:
-    """Warn if rows are so far apart that every SVM only knows its own rows.
-
-    The mean of gamma |x - z|^2 over pairs of rows is 2 gamma times the sum of the features' variances.
-    """
+    """Warn if rows are so far apart that every SVM only knows its own rows."""
+    # The mean of gamma |x - z|^2 over pairs of rows is 2 gamma times the sum of the features' variances.
     sample = X[:: max(X.shape[0] // SAMPLE, 1)]
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(sample):
@@ -173,10 +171,8 @@ def check_square(K: Table) -> None:
 
 
 def check_cost(n_estimators: int, n_classes: int, size: int) -> None:
-    """Raise an error if one-against-one SVMs for this many classes would not fit in memory.
-
-    A subset of s rows has K(K-1)/2 SVMs with (K-1) s multipliers in total.
-    """
+    """Raise an error if one-against-one SVMs for this many classes would not fit in memory."""
+    # A subset of s rows has K(K-1)/2 SVMs with (K-1) s multipliers in total.
     n_svms = n_classes * (n_classes - 1) // 2
     n_multipliers = (n_classes - 1) * size
     affordable = min(MAX_SVMS // n_svms, MAX_MULTIPLIERS // n_multipliers)

@@ -272,27 +272,21 @@ def quote_spaces(name: str) -> str:
 
 
 def is_rate_known(low: float, high: float) -> bool:
-    """Return whether an estimated rate may be named: only if its interval is not too wide.
-
-    Where nothing can be estimated the interval goes from 0 to 1. Terminal, report and library ask here.
-    """
+    """Return whether an estimated rate may be named: only if its interval is not too wide."""
+    # Where nothing can be estimated the interval goes from 0 to 1. Terminal, report and library ask here.
     return high - low <= WIDE
 
 
 def is_share_open(interval: Any, contradicted: float | None) -> bool:
-    """Return whether only answers tell how many labels are wrong.
-
-    Errors that depend on the class alone make up a share in the interval, and others cannot be excluded up to
-    the share that is contradicted.
-    """
+    """Return whether only answers tell how many labels are wrong."""
+    # Errors that depend on the class alone make up a share in the interval, and others cannot be excluded up
+    # to the share that is contradicted.
     return not is_rate_known(*interval) or is_far_beyond(interval, contradicted)
 
 
 def is_far_beyond(interval: Any, contradicted: float | None) -> bool:
-    """Return whether far more labels are contradicted than errors that depend on the class alone explain.
-
-    A rate that is known is known to within `WIDE`, half of it on either side: more than that is far.
-    """
+    """Return whether far more labels are contradicted than errors that depend on the class alone explain."""
+    # A rate that is known is known to within `WIDE`, half of it on either side: more than that is far.
     return (contradicted or 0.0) - interval[1] > WIDE / 2
 
 

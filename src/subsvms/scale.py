@@ -195,7 +195,7 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
     rows = None if row_column is None else _read_numbers(corrector, batch, row_column)
     correction = corrector.judge(batch, rows)
     table = apply_correction(corrector.labels, batch, correction)
-    names, kept = pa.array(corrector.labels.classes), correction.kept
+    names, kept = pa.array(corrector.labels.classes.names), correction.kept
     added = {
         "is_label_issue": pa.array(correction.flagged[kept]),
         "label_quality": pa.array(correction.label_quality[kept]),

@@ -205,7 +205,7 @@ def test_options_are_those_of_the_command_line(tmp_path):
     assert found.origin.run.options == read_record(tmp_path / "loans.subsvms").options
     kept = pd.read_csv(tmp_path / "loans.subsvms" / "corrected.csv")["id"]
     assert list(kept) == list(FRAME["id"][found.kept]) and len(kept) < len(FRAME)
-    assert found.origin.run.groups["colour"]
+    assert found.origin.run.tally.groups["colour"]
     assert "Not used: the column 'colour' groups the rows." in found.origin.run.remarks
 
 

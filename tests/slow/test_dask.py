@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from large_tables import correct_in_parts, make_columns, read_files, write_files
+from large_tables import correct_in_parts, make_columns, read_files, reading_batches, write_files
 from loans import call
 
 from subsvms.app.desk.review import ReviewDesk
@@ -46,7 +46,8 @@ def test_one_process_one_worker_and_two_give_the_same_bits(folder, tmp_path, mon
     monkeypatch.setattr("subsvms.app.runs.source.UNIT_ROWS", 1000)  # more units than workers
     options = replace(OPTIONS, groups=groups)
     local = summarise(*correct_in_parts(folder, tmp_path / "local", options, pool_size=1000))
-    odd = summarise(*correct_in_parts(folder, tmp_path / "odd", options, pool_size=1000, batch_rows=777))
+    with reading_batches(777):
+        odd = summarise(*correct_in_parts(folder, tmp_path / "odd", options, pool_size=1000))
     assert odd == local
     with (
         distributed.LocalCluster(

@@ -191,14 +191,11 @@ def _list_verified(verified, table):
 
 
 class FrameRun:
-    """The run that a correction of a data frame came from.
-
-    features: what was used instead of the columns.
-    """
+    """The run that a correction of a data frame came from."""
 
     def __init__(self, run: Run, features: Any = None):
         self.run = run
-        self.features = features
+        self.features = features  # what was used instead of the columns
         self.temporary: Path | None = None  # the folder of a review
 
     @property

@@ -1,9 +1,12 @@
 """Quotes in messages: values and names, the name that was probably meant, what another program said."""
 
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate
+from pathlib import Path
+from typing import Any
 
 from subsvms.exceptions import TableError, find_closest
 
@@ -32,6 +35,12 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return "" if close is None else f"; did you mean {show(close)}?"
 
 
+def suggest_file(path: Path) -> str:
+    """Return a question that suggests another file in place of a missing one, or else what to check."""
+    others = os.listdir(path.parent) if path.parent.is_dir() else []
+    return suggest(path.name, (one for one in others if one != path.name)) or ": check its name and folder."
+
+
 def first_sentence(error: BaseException) -> str:
     """Return the first sentence of an error's message."""
     return re.split(r"\.\s|\n", str(error))[0].rstrip(".")[:MAX_REASON]
@@ -47,3 +56,13 @@ def explaining(what: str, advice: str, errors: tuple[type[Exception], ...] = (Ex
     except errors as error:
         reason = first_sentence(error) or type(error).__name__
         raise TableError(f"{what} ({reason}): {advice}") from None
+
+
+def explaining_each(items: Iterator[Any], explain: Callable[[], AbstractContextManager]) -> Iterator[Any]:
+    """Yield what an iterator yields, and explain the errors that it raises, but none of whoever takes it."""
+    while True:
+        with explain():
+            item = next(items, None)
+        if item is None:
+            return
+        yield item

@@ -150,10 +150,8 @@ class _Shares:
 
 
 def bound_turned(sums: np.ndarray, n_rows: np.ndarray, n_flips: int) -> int:
-    """Return a number of verdicts that no choice of `n_flips` labels exceeds in turning.
-
-    `sums` are those of each group of rows, (n_groups, n_samples).
-    """
+    """Return a number of verdicts that no choice of `n_flips` labels exceeds in turning."""
+    # `sums` are those of each group of rows, (n_groups, n_samples).
     sums, n_rows = sums[n_rows > 0], n_rows[n_rows > 0]
     theta, best = np.ones(len(sums)), float(n_rows.sum())
     for step in range(N_STEPS if len(sums) else 0):

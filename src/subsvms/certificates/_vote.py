@@ -86,12 +86,10 @@ class CertifiedCurve:
 def changed_draw(
     n_changed: ArrayLike, sizes: ArrayLike, p: float = 0.5, *, pooled: bool = False
 ) -> np.ndarray:
-    """Return tau(m), an upper bound on the probability that changed labels change one draw.
-
-    It holds for the worst choice of at most m labels, and of at most m whole rows. It is 1 where nothing can
-    be certified: a class could vanish, or the class probabilities could change. In a pool, other rows take
-    the place of those that leave it.
-    """
+    """Return tau(m), an upper bound on the probability that changed labels change one draw."""
+    # It holds for the worst choice of at most m labels, and of at most m whole rows. It is 1 where nothing
+    # can be certified: a class could vanish, or the class probabilities could change. In a pool, other rows
+    # take the place of those that leave it.
     m, sizes = np.asarray(n_changed), np.asarray(sizes)
     if np.any(m < 0):
         raise ValueError(f"n_changed must be 0 or more; got {m.min()}.")

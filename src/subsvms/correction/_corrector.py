@@ -181,28 +181,28 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         with restore_on_failure(self):
             for name in ("model_", "scaler_"):  # of an earlier fit
                 self.__dict__.pop(name, None)
+            table, style = None, find_style(X, pred_probs, y)
             if pred_probs is not None:
-                self._fit_probabilities(X, y, verified, pred_probs, groups)
+                n_rows = self._count_rows(X, pred_probs)
             elif self.estimator is None or isinstance(self.estimator, SubSVMClassifier):
                 with naming_correct_table(X):
                     table = check_table(self, X, reset=True)
-                named = None if groups is None else check_groups(groups, table.shape[0])
-                self._fit_svms(
-                    table, *check_some_labels(y, table.shape[0]), verified, find_style(X, y), named
-                )
+                n_rows = table.shape[0]
+            elif (n_rows := _num_samples(X)) == 0:
+                raise InputError("X must have rows, but has 0: check which rows were chosen.")
+            named = None if groups is None else check_groups(groups, n_rows)
+            classes, given = check_some_labels(y, n_rows)
+            decided = None if verified is None else check_verified(verified, classes, n_rows)
+            if table is not None:
+                self._fit_svms(table, classes, given, decided, style, named)
             else:
-                n_rows = _num_samples(X)
-                if n_rows == 0:
-                    raise InputError("X must have rows, but has 0: check which rows were chosen.")
-                named = None if groups is None else check_groups(groups, n_rows)
-                self._fit_judged(X, *check_some_labels(y, n_rows), verified, find_style(X, y), named)
+                self._fit_judged(X, classes, given, decided, style, named, pred_probs)
         for note in self.correction_._cautions:
             warnings.warn(note, LabelNoiseWarning, stacklevel=find_stacklevel())
         return self
 
-    def _fit_svms(self, table, classes, given, verified, style, groups=None):
+    def _fit_svms(self, table, classes, given, decided, style, groups):
         """Judge labels that are already class numbers, by SVMs, in a table that was checked."""
-        decided = None if verified is None else check_verified(verified, classes, len(given))
         seed = self._seed()
         drawing = draw_rows(given, len(classes), seed=seed)
         rows = drawing.list_rows(given)
@@ -222,8 +222,8 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         precomputed = self.model_.kernel == "precomputed"
         self.correction_ = add_witnesses(correction, table, self.n_witnesses, precomputed=precomputed)
 
-    def _fit_probabilities(self, X, y, verified, pred_probs, groups=None):
-        """Judge labels by probabilities that are given; features, if there are, only check what changes."""
+    def _count_rows(self, X, pred_probs):
+        """Return the number of rows of given probabilities; X, if there is one, only checks what changes."""
         if self.estimator is not None:
             raise InputError("estimator and pred_probs are both judges: give one of them.")
         n_rows = _num_samples(pred_probs)
@@ -231,13 +231,10 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             raise InputError(
                 f"X and pred_probs must have the same number of rows; got {_num_samples(X)} and {n_rows}."
             )
-        style = find_style(X, pred_probs, y)
-        named = None if groups is None else check_groups(groups, n_rows)
-        self._fit_judged(X, *check_some_labels(y, n_rows), verified, style, named, pred_probs)
+        return n_rows
 
-    def _fit_judged(self, X, classes, given, verified, style, named=None, pred_probs=None):
+    def _fit_judged(self, X, classes, given, decided, style, named, pred_probs):
         """Judge labels by probabilities: given ones, those in X, or of classifiers that take X as it is."""
-        decided = None if verified is None else check_verified(verified, classes, len(given))
         look: Any = None
         numbers = None if self.estimator == judges.PROBABILITIES or X is None else _read_numbers(X)
         compared = (

@@ -117,11 +117,9 @@ def learn_judged(
 def train_models(
     sample: Sample, in_pool: np.ndarray, classes: np.ndarray, prepared: SubSVMClassifier | dict
 ) -> tuple[SubSVMClassifier, SubSVMClassifier | None, Choice | None]:
-    """Train an ensemble on the pool: the one that is given, or the best that is found.
-
-    `prepared` holds the parameters of the latter that are not chosen from the data. Beside the best there may
-    be a second ensemble, which helps to rank labels.
-    """
+    """Train an ensemble on the pool: the one that is given, or the best that is found."""
+    # `prepared` holds the parameters of the latter that are not chosen from the data. Beside the best there
+    # may be a second ensemble, which helps to rank labels.
     X, drawing, pool = sample.X, sample.drawing, np.flatnonzero(in_pool)
     labels, whole = sample.given[pool], len(pool) == len(in_pool)
     groups = None if sample.groups is None else sample.groups[pool]
@@ -225,11 +223,9 @@ def gather_notes(
 
 
 def find_reversal(u: np.ndarray, is_given: np.ndarray) -> float:
-    """Return the share of rows in a stretch around u = 0 along which labels run against the votes, or 0.
-
-    Isotonic regression is flat where the labels fall while u grows. A flat step that spans zero, with ranks
-    that say more than chance, is what flips of the rows nearest the border leave behind.
-    """
+    """Return the share of rows in a stretch around u = 0 along which labels run against the votes, or 0."""
+    # Isotonic regression is flat where the labels fall while u grows. A flat step that spans zero, with ranks
+    # that say more than chance, is what flips of the rows nearest the border leave behind.
     low, high = DIVIDED
     eta = IsotonicRegression().fit_transform(u, is_given)
     middle = eta[np.argmin(np.abs(u))]

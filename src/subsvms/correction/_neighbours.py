@@ -31,10 +31,8 @@ SEARCHED = 20_000  # rows of a class; of more, evenly spaced ones are looked at
 
 
 def find_contradictory(equal: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return which rows have an equal row with another label, if none has one with its own; else none.
-
-    `equal` holds a number for each row, the same for equal rows (`number_contents`).
-    """
+    """Return which rows have an equal row with another label, if none has one with its own; else none."""
+    # `equal` holds a number for each row, the same for equal rows (`number_contents`).
     contradictory = np.zeros(len(given), dtype=bool)
     sets = list_sets(np.where(given >= 0, equal, -1))
     if len(sets) < SMALLEST_CLASS or any(len(set(given[rows].tolist())) < len(rows) for rows in sets):

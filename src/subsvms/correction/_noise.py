@@ -153,10 +153,8 @@ def estimate_noise(
     mean_value: np.ndarray, given: np.ndarray, classes: np.ndarray, verified: np.ndarray | None = None,
     *, rates: np.ndarray | None = None,
 ) -> NoiseEstimate:  # fmt: skip
-    """Estimate the noise of each class from out-of-bag votes, mean_value (n_rows, n_classes).
-
-    If the rates of two classes are given, only what the values say about each row is learned.
-    """
+    """Estimate the noise of each class from out-of-bag votes, mean_value (n_rows, n_classes)."""
+    # If the rates of two classes are given, only what the values say about each row is learned.
     labelled = given >= 0
     rows = mean_value[labelled], given[labelled], classes
     before = _estimate(*rows, rates=rates)
@@ -204,13 +202,11 @@ def _estimate(mean_value, given, classes, answers=None, rates=None):
 
 
 def moderate(after: np.ndarray, before: np.ndarray, given: np.ndarray, heard: np.ndarray) -> np.ndarray:
-    """Return the probability of each true class; answers of people count for less where they embolden.
-
-    Where answers make a label more credible, they count in full. Where less, the mean of two beliefs is
-    returned: that what was said about the worst rows holds for this one, and, with weight `UNSEEN`, that it
-    says nothing about it; if nobody looked at rows with this label, the second alone. (In full, changes that
-    only answers allowed did harm on 13 of 37 tables.)
-    """
+    """Return the probability of each true class; answers of people count for less where they embolden."""
+    # Where answers make a label more credible, they count in full. Where less, the mean of two beliefs is
+    # returned: that what was said about the worst rows holds for this one, and, with weight `UNSEEN`, that it
+    # says nothing about it; if nobody looked at rows with this label, the second alone. (In full, changes
+    # that only answers allowed did harm on 13 of 37 tables.)
     rows, own = np.arange(len(given)), np.maximum(given, 0)
     bolder = (given >= 0) & (after[rows, own] < before[rows, own])
     share = np.where(bolder, np.where(heard[own], 1.0 - UNSEEN, 0.0), 1.0)[:, None]
@@ -236,11 +232,9 @@ def evidence_needed(n_classes: int) -> float:
 
 
 def rank_evidence(u: np.ndarray, is_given: np.ndarray) -> float:
-    """Return by how many standard deviations rows given the class rank above the others.
-
-    The statistic of Mann and Whitney (1947), ties corrected, under the hypothesis that u and the label are
-    independent.
-    """
+    """Return by how many standard deviations rows given the class rank above the others."""
+    # The statistic of Mann and Whitney (1947), ties corrected, under the hypothesis that u and the label are
+    # independent.
     n, n_given = len(u), int(is_given.sum())
     if n_given in (0, n):
         return 0.0

@@ -224,12 +224,8 @@ def average_curves(bins: Bins, grid: Grid, box: tuple) -> Curve:
     weight = weight / weight.sum()
     e, f = grid.axes[2][chosen[2]], grid.axes[3][chosen[3]]
     from_first, from_second = f[:, None] * (1.0 - q), e[:, None] * q  # P(wrong, true class | t)
-    p_wrong = np.stack(
-        [
-            weight @ (from_second / (from_second + (1.0 - f[:, None]) * (1.0 - q))),
-            weight @ (from_first / (from_first + (1.0 - e[:, None]) * q)),
-        ]
-    )
+    if_first = weight @ (from_second / (from_second + (1.0 - f[:, None]) * (1.0 - q)))
+    if_second = weight @ (from_first / (from_first + (1.0 - e[:, None]) * q))
     errors = (from_first + from_second) @ (bins.n_rows / bins.n_rows.sum())
     order = np.argsort(errors, kind="stable")
     reached = np.searchsorted(np.cumsum(weight[order]), [1.0 - LEVEL, LEVEL])
@@ -237,7 +233,7 @@ def average_curves(bins: Bins, grid: Grid, box: tuple) -> Curve:
     marginal = (grid.weight.sum(axis=axes) for axes in ((0, 1, 2), (0, 1, 3)))
     limits = np.stack([find_limits(mass, *box[3 - c]) for c, mass in enumerate(marginal)])
     return Curve(
-        bins.ends, bins.place, weight @ q, p_wrong, rates, widen(limits, rates),
+        bins.ends, bins.place, weight @ q, np.stack([if_first, if_second]), rates, widen(limits, rates),
         widen(errors[order[np.minimum(reached, len(order) - 1)]], weight @ errors),
     )  # fmt: skip
 

@@ -54,10 +54,8 @@ class Kind(NamedTuple):
     def begin(self, counts: np.ndarray) -> "ClassNoise":
         """Return what is thought of the noise at first, from counts of (class that wins, given)."""
         n_classes = len(self.group)
-        rates, log_ways = (
-            np.log(np.tile([0.1, 0.9], (n_classes, 1))),
-            np.full((n_classes, n_classes), np.log(0.2)),
-        )
+        rates = np.log(np.tile([0.1, 0.9], (n_classes, 1)))
+        log_ways = np.full((n_classes, n_classes), np.log(0.2))
         evenly = np.full((n_classes, n_classes), -np.log(n_classes - 1))
         first = ClassNoise(self, log_ways, log_ways, 0.0, np.eye(n_classes), log_ways, evenly, rates)
         return self.weigh(counts, first)
@@ -141,12 +139,10 @@ class ClassNoise(NamedTuple):
     def measure(
         self, given: np.ndarray, q: np.ndarray, s: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return beta counts of the rates and of the share of wrong labels, and T.
-
-        The responsibilities are taken for known while rates are fitted, so the posteriors are too narrow.
-        Those returned have the same means, and the variance that follows from Fisher's information, sum
-        (d log P(given) / d rate)^2. Classes that share a rate share its error; others err independently.
-        """
+        """Return beta counts of the rates and of the share of wrong labels, and T."""
+        # The responsibilities are taken for known while rates are fitted, so the posteriors are too narrow.
+        # Those returned have the same means, and the variance that follows from Fisher's information, sum (d
+        # log P(given) / d rate)^2. Classes that share a rate share its error; others err independently.
         n_classes, rates = len(self.matrix), 1.0 - np.diag(self.matrix)
         spread = (self.matrix - np.diag(np.diag(self.matrix))) / np.maximum(rates, IMPOSSIBLE)[:, None]
         score = q * (spread - np.eye(n_classes)).T[given]
@@ -168,9 +164,8 @@ class Blur(NamedTuple):
     """A kind of noise in which some labels come from a blurred look."""
 
     slope: float  # b
-    share: (
-        np.ndarray
-    )  # (n_classes,): of the given labels; a class with none is neither taken for another nor missed
+    # (n_classes,): of the given labels; a class with none is neither taken for another nor missed
+    share: np.ndarray
     log_prior: float = 0.0
     sources: tuple[int, ...] = ()  # no class loses labels to another one more than to the rest
 

@@ -151,12 +151,10 @@ def explain_ways(
 
 
 def find_way(q: np.ndarray, matrix: np.ndarray, given: np.ndarray, possible: np.ndarray) -> tuple[int, int]:
-    """Return the true class and the label between which a way explains most that T and q do not.
-
-    If a share e of the labels of c that stay goes to d as well, the log likelihood rises by the sum of
-    log(1 + e q_c T[c, c] / p) over the rows given d, and of log(1 - e q_c T[c, c] / p) over those given c,
-    where p = P(given | u).
-    """
+    """Return the true class and the label between which a way explains most that T and q do not."""
+    # If a share e of the labels of c that stay goes to d as well, the log likelihood rises by the sum of
+    # log(1 + e q_c T[c, c] / p) over the rows given d, and of log(1 - e q_c T[c, c] / p) over those given c,
+    # where p = P(given | u).
     n_classes, rates = q.shape[1], (0.03, 0.1, 0.2, 0.3, 0.5)  # near enough: the pair is what matters
     p = np.maximum((q @ matrix)[np.arange(len(q)), given], IMPOSSIBLE)
     ratio = q * np.diag(matrix) / p[:, None]
@@ -172,10 +170,8 @@ def find_way(q: np.ndarray, matrix: np.ndarray, given: np.ndarray, possible: np.
 
 
 def thin(values: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return rows to fit, sorted by their labels: evenly spaced ones of each class, if there are too many.
-
-    Within a class rows are ordered by their values, so that the order of the table does not matter.
-    """
+    """Return rows to fit, sorted by their labels: evenly spaced ones of each class, if there are too many."""
+    # Within a class rows are ordered by their values, so that the order of the table does not matter.
     n_rows, n_classes = values.shape
     order = np.lexsort((values[np.arange(n_rows), given], given))
     most = max(LARGEST_TABLE // n_classes, FEWEST_FITTED * n_classes)

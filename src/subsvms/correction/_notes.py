@@ -158,10 +158,9 @@ def _look(n, action):
 
 
 def format_done(found: Found, *, dry: bool = False) -> str:
-    """Return what was done about the labels in a sentence, or would be, and how much of it may be right.
-
-    How many changes after answers are right is what their claim says: the probabilities know nothing of them.
-    """
+    """Return what was done about the labels in a sentence, or would be, and how much of it may be right."""
+    # How many changes after answers are right is what their claim says: the probabilities know nothing of
+    # them.
     if found.follows_answers:
         return _format_answered(found)
     n, be = found.n_flagged, "would be" if dry else _was(found.n_flagged)
@@ -249,10 +248,8 @@ def format_keeper(halt: Halt, settings: Settings, judge: str | None = None) -> s
 
 
 def format_scarce(classes: Sequence[tuple[str, int, int]]) -> list[Note]:
-    """Return notes on classes with too few rows to be judged: one on small ones, one on those hardly seen.
-
-    Of each class come the name, the labelled rows that were learned from, and all labelled rows.
-    """
+    """Return notes on classes with too few rows to be judged: one on small ones, one on those hardly seen."""
+    # Of each class come the name, the labelled rows that were learned from, and all labelled rows.
     small = [f"{name!r} ({size})" for name, seen, size in classes if seen >= size]
     hardly = [f"{name!r} ({seen} of {size})" for name, seen, size in classes if seen < size]
     notes = []
@@ -291,11 +288,9 @@ def format_many(
     classes: Sequence[object], flagged: Sequence[int], sizes: Sequence[int], joined: Sequence[int],
     limits: Iterable, notes: Sequence[str],
 ) -> list[Note]:  # fmt: skip
-    """Return a note on classes of which many labels look wrong, or on those whose rate is not known.
-
-    Of each class come the name, flagged labels and all labels, labels that would change to it, and the limits
-    of its rate. There is none where another note says that the result should not be used unseen.
-    """
+    """Return a note on classes of which many labels look wrong, or on those whose rate is not known."""
+    # Of each class come the name, flagged labels and all labels, labels that would change to it, and the
+    # limits of its rate. There is none where another note says that the result should not be used unseen.
     if is_distrusted(notes):
         return []
     names, counted = [repr(str(c)) for c in classes], zip(flagged, sizes, strict=True)

@@ -64,11 +64,10 @@ SUM_ERROR, RANGE_ERROR = 1e-3, 1e-6  # by which given probabilities may miss the
 
 
 class ClassifierLook(CloserLook):
-    """Judges rows with classifiers, and looks with the same ones at the rows that would change.
+    """Judges rows with classifiers, and looks with the same ones at the rows that would change."""
 
-    They are not fitted, and their probabilities are averaged; each has a table that it takes, and `seed` is
-    that of the folds.
-    """
+    # They are not fitted, and their probabilities are averaged; each has a table that it takes, and `seed` is
+    # that of the folds.
 
     def __init__(
         self, estimators: list, tables: list, classes: np.ndarray, seed: int, groups: np.ndarray | None = None
@@ -213,10 +212,8 @@ class KnownLook(CloserLook):
 def ask_trees(
     look: CloserLook | None, noise: NoiseEstimate, given: np.ndarray, votes: Votes, judgement: Judgement
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weight of overlap by trees, and how much less probable they find changes to each class.
-
-    Two classes only: with more it was not measured, and the model of the noise is slower than the trees.
-    """
+    """Return the weight of overlap by trees, and how much less probable they find changes to each class."""
+    # Two classes only: with more it was not measured, and the model of the noise is slower than the trees.
     weight, doubt = np.zeros(len(noise.classes)), np.zeros(len(noise.classes))
     X = None if look is None else look.features
     if look is None or X is None or len(noise.classes) > 2 or not judgement.flagged.any():
@@ -237,10 +234,8 @@ def ask_trees(
     trees = ExtraTreesClassifier(N_TREES, min_samples_leaf=LEAF, bootstrap=True, random_state=look.seed)
     groups = None if look.groups is None else look.groups[rows]
     if groups is not None and len(first := np.unique(groups, return_index=True)[1]) >= len(rows) / 2:
-        rows, groups = (
-            rows[np.sort(first)],
-            None,
-        )  # of copies one will do, and out of bag is five times as fast
+        # of copies one will do, and out of bag is five times as fast
+        rows, groups = rows[np.sort(first)], None
     p = predict_rows(trees, X[rows], given[rows], noise.classes, look.seed, groups)
     values = np.full((len(given), 2), np.nan)
     values[rows] = make_votes(p).mean_value
@@ -276,10 +271,8 @@ def can_leave_out(estimator: Any) -> bool:
 def check_probabilities(
     X: Any, classes: np.ndarray, n_rows: int, name: str = "X", rows: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return out-of-sample probabilities as an array, if that is what X holds, the parameter `name`.
-
-    Columns with names are taken by them, in any order; `rows` are row numbers from 0, for errors.
-    """
+    """Return out-of-sample probabilities as an array, if that is what X holds, the parameter `name`."""
+    # Columns with names are taken by them, in any order; `rows` are row numbers from 0, for errors.
     names = classes.tolist()
     shown = ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
     expected = "{name} must hold out-of-sample probabilities, a column for each class in the order {shown}"

@@ -159,12 +159,10 @@ def update_overlap(
 
 
 def weigh_agreement(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> np.ndarray:
-    """Return how far people agree with a judgement, for each class that labels would change to.
-
-    These are the log odds of their answers about the flagged rows: if the posteriors are right, against if
-    every given label is, because the classes overlap there. As in `_noise_curve`, an answer may be a slip.
-    Classes without agreement of their own share that about all classes, if it is worse.
-    """
+    """Return how far people agree with a judgement, for each class that labels would change to."""
+    # These are the log odds of their answers about the flagged rows: if the posteriors are right, against if
+    # every given label is, because the classes overlap there. As in `_noise_curve`, an answer may be a slip.
+    # Classes without agreement of their own share that about all classes, if it is worse.
     n_classes = judgement.posterior.shape[1]
     rows = np.flatnonzero(judgement.flagged & (verified >= 0))
     answers = verified[rows]

@@ -295,12 +295,9 @@ class Correction(Verdicts):
 
 
 def list_suspicious(correction: Correction) -> np.ndarray:
-    """Return the suspicious rows: flagged, held back, the most doubtful of the others, and without a label.
-
-    Before them come equal rows with different labels, if they are rare.
-
-    Each kind has its worst first. Rows that people decided are not among them.
-    """
+    """Return the suspicious rows: flagged, held back, the most doubtful of the others, without a label."""
+    # Before them come equal rows with different labels, if they are rare. Each kind has its worst first. Rows
+    # that people decided are not among them.
     flagged, held_back, undecided = correction.flagged, correction.held_back, ~correction.decided
     first = list_first(correction)
     flagged, held_back = flagged.copy(), held_back.copy()

@@ -182,14 +182,12 @@ def fill_large(posterior: np.ndarray, known: np.ndarray, seen: np.ndarray) -> np
 
 
 def is_outnumbered(rule: Rule, values: np.ndarray, given: np.ndarray, best: np.ndarray) -> np.ndarray:
-    """Return whether a change rests on the rate of a class alone, and overlap explains it as well.
-
-    Where rows that look alike are given the present label clearly more often than the new one, only the noise
-    of the new class speaks for the change, and most of that class must be labelled wrongly. Unless the surest
-    rows have the labels that noise leaves them (`find_lacking`), or labels are wrong in both directions,
-    overlap and an attack look the same. (Without this limit, flips of 5 % that were chosen to harm an SVM
-    became 17 to 27 % of wrong labels in a census.)
-    """
+    """Return whether a change rests on the rate of a class alone, and overlap explains it as well."""
+    # Where rows that look alike are given the present label clearly more often than the new one, only the
+    # noise of the new class speaks for the change, and most of that class must be labelled wrongly. Unless
+    # the surest rows have the labels that noise leaves them (`find_lacking`), or labels are wrong in both
+    # directions, overlap and an attack look the same. (Without this limit, flips of 5 % that were chosen to
+    # harm an SVM became 17 to 27 % of wrong labels in a census.)
     if rule.settings.rule == "majority" or rule.lacking is None:
         return np.zeros(len(given), dtype=bool)
     rows, noise = np.arange(len(given)), rule.noise
@@ -200,11 +198,9 @@ def is_outnumbered(rule: Rule, values: np.ndarray, given: np.ndarray, best: np.n
 
 
 def find_lacking(noise: NoiseEstimate, values: np.ndarray, given: np.ndarray) -> np.ndarray | None:
-    """Return for which classes the rows that look most like them lack the label; None if classes are apart.
-
-    Noise by class takes labels from sure and unsure rows alike. Whoever chooses flips takes the surest: fewer
-    of these have the label than the noise says. With three and more classes, any may lack some.
-    """
+    """Return for which classes the rows that look most like them lack the label; None if they are apart."""
+    # Noise by class takes labels from sure and unsure rows alike. Whoever chooses flips takes the surest:
+    # fewer of these have the label than the noise says. With three and more classes, any may lack some.
     if 1.0 - noise.expect(values).max(axis=1).sum() / max(len(given), 1) <= MIXED:
         return None
     n_classes, lacking = len(noise.classes), np.ones(len(noise.classes), dtype=bool)
@@ -230,14 +226,12 @@ def make_room(posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray) -> 
 def rank_quality(
     values: np.ndarray, noise: NoiseEstimate, posterior: np.ndarray, given: np.ndarray, overlap: np.ndarray
 ) -> np.ndarray:
-    """Return how credible each given label is: its probability, averaged over two beliefs about the noise.
-
-    One belief is that the noise is as the rule thinks. The other is that a share `UNKNOWN_RATE` of each class
-    is given another label, all equally likely, because noise may depend on what the rule does not look at. So
-    a label that the votes contradict also ranks low in a class that seems free of noise, where the first
-    belief alone calls every label right. The second has the weight `UNSEEN`; the more overlap explains what
-    the rule would change, the more.
-    """
+    """Return how credible each given label is: its probability, averaged over two beliefs about the noise."""
+    # One belief is that the noise is as the rule thinks. The other is that a share `UNKNOWN_RATE` of each
+    # class is given another label, all equally likely, because noise may depend on what the rule does not
+    # look at. So a label that the votes contradict also ranks low in a class that seems free of noise, where
+    # the first belief alone calls every label right. The second has the weight `UNSEEN`; the more overlap
+    # explains what the rule would change, the more.
     q = noise.expect(values)
     n_classes = q.shape[1]
     evenly = UNKNOWN_RATE / (n_classes - 1)
@@ -260,12 +254,10 @@ def keep_labels(judgement: Judgement, given: np.ndarray, rows: np.ndarray, halt:
 
 
 def weigh_copies(rule: Rule, votes: Votes, given: np.ndarray, sets: list[np.ndarray]) -> np.ndarray:
-    """Return the probability of each class for rows of which some are equal, and NaN for all other rows.
-
-    Equal rows are of one class c. With q_c its probability by the votes of SVMs that saw none of them, and T
-    labels of which a share `UNKNOWN_RATE` is wrong, it is proportional to q_c times the product of T[c, g]
-    over their labels.
-    """
+    """Return the probability of each class for rows of which some are equal, and NaN for all other rows."""
+    # Equal rows are of one class c. With q_c its probability by the votes of SVMs that saw none of them, and
+    # T labels of which a share `UNKNOWN_RATE` is wrong, it is proportional to q_c times the product of T[c,
+    # g] over their labels.
     n_classes = len(rule.noise.classes)
     joint = np.full((len(given), n_classes), np.nan)
     evenly = UNKNOWN_RATE / (n_classes - 1)
@@ -297,11 +289,9 @@ def settle_copies(judgement: Judgement, rule: Rule, given: np.ndarray, joint: np
 
 
 def apply_verified(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> Judgement:
-    """Return the judgement in which verified rows are as people decided, and certain.
-
-    It comes after the rule: verified rows are the most doubtful ones, and a rule that no longer saw them
-    would think the rest clean. Only the limit on changes comes later.
-    """
+    """Return the judgement in which verified rows are as people decided, and certain."""
+    # It comes after the rule: verified rows are the most doubtful ones, and a rule that no longer saw them
+    # would think the rest clean. Only the limit on changes comes later.
     decided = verified >= 0
     labelled = decided & (given >= 0)
     posterior = judgement.posterior.copy()

@@ -212,11 +212,9 @@ class VotesDisplay(Display):
 def find_thresholds(
     values: ArrayLike, own: np.ndarray, flagged: np.ndarray, *, used: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the two values beyond which rows are flagged, NaN where no value separates the rows.
-
-    Rows that are labelled another class are flagged above the first, those of this class below the second.
-    Each is halfway between the nearest two rows.
-    """
+    """Return the two values beyond which rows are flagged, NaN where no value separates the rows."""
+    # Rows that are labelled another class are flagged above the first, those of this class below the second.
+    # Each is halfway between the nearest two rows.
     values = np.asarray(values, dtype=float)
     looked_at = np.isfinite(values) if used is None else np.isfinite(values) & used
     thresholds = np.full(2, np.nan)

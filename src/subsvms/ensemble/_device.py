@@ -85,10 +85,8 @@ def count_gpus() -> int:
 
 
 def find_own_gpu() -> int:
-    """Return the GPU of this process: workers of Dask on one machine take turns.
-
-    They count the GPUs that they see (``CUDA_VISIBLE_DEVICES``); any other process takes the first of them.
-    """
+    """Return the GPU of this process: workers of Dask on one machine take turns."""
+    # They count the GPUs that they see (`CUDA_VISIBLE_DEVICES`); any other process takes the first of them.
     number = 0
     if "distributed" in sys.modules:
         from distributed import get_worker
@@ -213,10 +211,8 @@ class GPUBooth:
         return values
 
     def check_bits(self, count_votes: Any, X: Any, votes: Any) -> None:
-        """Raise an error if these SVMs got other votes than on the CPU: once, and for a few rows.
-
-        That tensor cores keep the order of operations is measured and not documented.
-        """
+        """Raise an error if these SVMs got other votes than on the CPU: once, and for a few rows."""
+        # That tensor cores keep the order of operations is measured and not documented.
         if self.is_checked:
             return
         few, fetch = slice(0, CHECKED), self.gpu.fetch if self.gpu.holds(X) else np.asarray

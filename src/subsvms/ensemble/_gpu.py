@@ -61,11 +61,9 @@ class GPU:
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """Compute in the one stream for all blocks, one after another, and wait for the result.
-
-        Side by side, the SVMs of one block would keep the votes on the other from being counted. A thread
-        that asked for a copy of a result before it is there would keep the other from sending rows.
-        """
+        """Compute in the one stream for all blocks, one after another, and wait for the result."""
+        # Side by side, the SVMs of one block would keep the votes on the other from being counted. A thread
+        # that asked for a copy of a result before it is there would keep the other from sending rows.
         sent = self.cupy.cuda.get_current_stream().record()
         with self.lock, self.stream:
             self.stream.wait_event(sent)
@@ -190,11 +188,9 @@ def cut_lists(lists: Rows, part: int, n_parts: int, n_warps: int, n_sets: int) -
 
 
 def expand_rows(rows: Rows, n_vectors: int) -> np.ndarray:
-    """Return training rows as the columns of a matrix with so many columns; the rest are zero.
-
-    It has a line for each feature, and lines of zeros up to a multiple of four. Doubles are in the order in
-    which `compute` in vote.cu reads them.
-    """
+    """Return training rows as the columns of a matrix with so many columns; the rest are zero."""
+    # It has a line for each feature, and lines of zeros up to a multiple of four. Doubles are in the order in
+    # which `compute` in vote.cu reads them.
     n_lines = -(-rows.n_columns // 4) * 4
     matrix = np.zeros((n_lines, n_vectors), rows.value.dtype)
     owner = np.repeat(np.arange(len(rows.norm)), np.diff(rows.pointer))

@@ -115,11 +115,9 @@ def visit_weights(
     members: Members, X: Table, seen: np.ndarray | None, work: Callable[[int, int, Weights], Any],
     effort: Effort = ONE_THREAD,
 ) -> list:  # fmt: skip
-    """Call work(first, last, weights) for consecutive blocks of rows of X; return what it returns.
-
-    `seen` are the numbers of these rows if they are training rows. Threads call it in any order; each holds
-    three tables of at most `BLOCK_BYTES`, or of 8 rows.
-    """
+    """Call work(first, last, weights) for consecutive blocks of rows of X; return what it returns."""
+    # `seen` are the numbers of these rows if they are training rows. Threads call it in any order; each holds
+    # three tables of at most `BLOCK_BYTES`, or of 8 rows.
     from subsvms.ensemble._compiled import ballots  # here: importing numba takes a while
 
     lines = find_lines(X, members.rows)

@@ -100,10 +100,8 @@ def gather_rows(X: Table, numbers: ArrayLike) -> Rows:
 
 
 def find_lines(X: Table, rows: Rows) -> np.ndarray:
-    """Return the line of a block's table for each column of X, or for each stored value of a CSR matrix.
-
-    It is -1 for features that are zero in all of these rows.
-    """
+    """Return the line of a block's table for each column of X, or for each stored value of a CSR matrix."""
+    # It is -1 for features that are zero in all of these rows.
     indices = X.indices if sparse.issparse(X) else np.arange(X.shape[1])
     return find_places(rows.features, indices, X.shape[1])
 

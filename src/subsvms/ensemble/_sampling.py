@@ -31,6 +31,7 @@ subset.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,42 +113,40 @@ def choose_pool_size(n_rows: int) -> int:
 
 
 def count_kept(pool_size: int | None) -> int:
-    """Return how many smallest hashes are enough to draw from, before the number of rows is known.
-
-    The default P is at most KERNELS / n for n rows, so 4 P and n meet at twice the root of KERNELS.
-    """
+    """Return how many smallest hashes are enough to draw from, before the number of rows is known."""
+    # The default P is at most KERNELS / n for n rows, so 4 P and n meet at twice the root of KERNELS.
     return SAMPLE * pool_size if pool_size else 2 * math.isqrt(KERNELS) + 2
 
 
-def limit_pool(sizes: np.ndarray, pool_size: int) -> tuple[int, bool]:
-    """Return how many rows of a class may be in the pool, and whether that limits a class, or could."""
-    quota = max(pool_size // len(sizes), 1)
-    return quota, bool(sizes.max() + sizes.min() > quota)
-
-
-def draw_rows(given: np.ndarray, n_classes: int, *, seed: int, pool_size: int | None = None) -> Drawing:
+def draw_rows(given: np.ndarray, n_classes: int, *, seed: int) -> Drawing:
     """Return which rows of a table in memory to learn from."""
-    sizes = np.bincount(given[given >= 0], minlength=n_classes)
-    pool_size = pool_size or choose_pool_size(len(given))
-    quota, capped = limit_pool(sizes, pool_size)
-    n_sample = min(len(given), SAMPLE * pool_size)
-    last, last_overall = np.full(n_classes, EVERY), EVERY
-    if capped or n_sample < len(given):
-        hashes = hash_rows(np.arange(len(given)), seed)
-        for c in np.flatnonzero(sizes > quota):
-            last[c] = keep_smallest(hashes[given == c], quota)[-1]
-        if n_sample < len(given):
-            last_overall = keep_smallest(hashes, n_sample)[-1]
-    return Drawing(seed, last, last_overall, sizes, capped, n_sample)
+    sizes, hashes = (
+        np.bincount(given[given >= 0], minlength=n_classes),
+        hash_rows(np.arange(len(given)), seed),
+    )
+    return draw_hashed(sizes, len(given), hashes, lambda c: hashes[given == c], seed=seed)
+
+
+def draw_hashed(
+    sizes: np.ndarray, n_rows: int, overall: np.ndarray, of_class: Callable[[int], np.ndarray], *,
+    seed: int, pool_size: int | None = None,
+) -> Drawing:  # fmt: skip
+    """Return which rows to learn from, by hashes of all rows and of each class; the smallest are enough."""
+    pool_size = pool_size or choose_pool_size(n_rows)
+    quota = max(pool_size // len(sizes), 1)  # rows of a class that may be in the pool
+    last = np.full(len(sizes), EVERY)
+    for c in np.flatnonzero(sizes > quota).tolist():
+        last[c] = keep_smallest(of_class(c), quota)[-1]
+    n_sample = min(n_rows, SAMPLE * pool_size)
+    last_overall = EVERY if n_sample == n_rows else keep_smallest(overall, n_sample)[-1]
+    return Drawing(seed, last, last_overall, sizes, bool(sizes.max() + sizes.min() > quota), n_sample)
 
 
 def subset_size(rule: str | int, n_samples: int, n_classes: int = 2) -> int:
-    """Return the number of rows in a subset.
-
-    "log" and "log_squared" are the paper's log l and log^2 l (natural logarithm, rounded) for the two
-    classes of one SVM, so K classes take K/2 times as many, up to `MANY` classes: beyond that the cost of
-    an SVM would grow with the square of K. At least 2, at most all rows of the table.
-    """
+    """Return the number of rows in a subset."""
+    # "log" and "log_squared" are the paper's log l and log^2 l (natural logarithm, rounded) for the two
+    # classes of one SVM, so K classes take K/2 times as many, up to `MANY` classes: beyond that the cost of
+    # an SVM would grow with the square of K. At least 2, at most all rows of the table.
     if isinstance(rule, str):
         powers = {"log": 1, "log_squared": 2}
         if rule not in powers:
@@ -198,10 +197,8 @@ def draw_subsets(
     labels: np.ndarray, n_subsets: int, size: int, p: float = 0.5, *, seed: int,
     groups: np.ndarray | None = None,
 ) -> np.ndarray:  # fmt: skip
-    """Return the first `n_subsets` of the subsets that `seed` stands for: row numbers, repeats included.
-
-    Each class must be used in the labels at least once. `groups` numbers the group of each row.
-    """
+    """Return the first `n_subsets` of the subsets that `seed` stands for: row numbers, repeats included."""
+    # Each class must be used in the labels at least once. `groups` numbers the group of each row.
     blocks = range(-(-n_subsets // BLOCK))
     drawn = [draw_block(labels, size, p, b, seed=seed) for b in blocks]
     if groups is not None and (large := find_large(groups, labels, size, p)).any():

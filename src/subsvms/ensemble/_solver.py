@@ -114,11 +114,9 @@ def solve_subsets(
     loss: str = "squared_hinge", class_weight: np.ndarray | None = None, tol: float = 1e-3,
     max_iter: int = 100_000, effort: Effort = ONE_THREAD,
 ) -> Solution:  # fmt: skip
-    """Train one SVM per subset and pair of classes, in compiled code; parameters as in `SubSVMClassifier`.
-
-    Shapes: X (n_samples, n_features); labels (n_samples,); subsets (n_subsets, size), row numbers, repeats
-    allowed; class_weight (n_classes,), factors of C.
-    """
+    """Train one SVM per subset and pair of classes, in compiled code; parameters as in `SubSVMClassifier`."""
+    # Shapes: X (n_samples, n_features); labels (n_samples,); subsets (n_subsets, size), row numbers, repeats
+    # allowed; class_weight (n_classes,), factors of C.
     from subsvms.ensemble._compiled import smo as _smo  # here: importing numba takes a while
 
     n_classes = int(labels.max()) + 1
@@ -154,11 +152,9 @@ def solve_subsets(
 def prepare_matrices(
     X: Table, row: np.ndarray, kernel: Kernel, start: np.ndarray
 ) -> Callable[[int, int], np.ndarray]:
-    """Return a function of (first, last) that returns the kernel matrices of these problems, end to end.
-
-    `row` and `start` are those of the solution. In a small table, most pairs of rows are in many problems:
-    then their kernel values are computed once, to the same bits.
-    """
+    """Return a function of (first, last) that returns the kernel matrices of these problems, end to end."""
+    # `row` and `start` are those of the solution. In a small table, most pairs of rows are in many problems:
+    # then their kernel values are computed once, to the same bits.
     from subsvms.ensemble._compiled import smo as _smo
 
     sizes = np.diff(start)

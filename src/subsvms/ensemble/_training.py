@@ -67,11 +67,9 @@ def fit_numbered(
     model: Any, table: Table, classes: np.ndarray, labels: np.ndarray, asked: np.ndarray | None = None,
     groups: np.ndarray | None = None,
 ) -> Any:  # fmt: skip
-    """Fit a SubSVMClassifier to what `check_table` and `check_labels` returned, and return it.
-
-    The SVMs vote on all rows, or on those whose numbers are asked for; those that saw a row of its group, if
-    `groups` numbers the group of each row, are not heard about a row.
-    """
+    """Fit a SubSVMClassifier to what `check_table` and `check_labels` returned, and return it."""
+    # The SVMs vote on all rows, or on those whose numbers are asked for; those that saw a row of its group,
+    # if `groups` numbers the group of each row, are not heard about a row.
     model.n_features_in_ = table.shape[1]
     problem = pose_problem(model, table, classes, labels)
     size = subset_size(model.subsample_size, len(labels), len(classes))

@@ -68,18 +68,14 @@ class Votes:
         return _divide(self.sums, self.n_voters)
 
     def winners(self, sizes: ArrayLike, given: np.ndarray | None = None) -> np.ndarray:
-        """Return the number of the class with the most votes, for each row.
-
-        A tie goes to the given label (a class number, -1 without one) if it is among the best, else to the
-        class that is larger in the training table, else to the first.
-        """
+        """Return the number of the class with the most votes, for each row."""
+        # A tie goes to the given label (a class number, -1 without one) if it is among the best, else to the
+        # class that is larger in the training table, else to the first.
         return pick_best(self.counts, np.asarray(sizes, like=self.counts), given)
 
     def contradict(self, given: np.ndarray) -> np.ndarray:
-        """Return the rows for whose label fewer SVMs vote than for another class.
-
-        Rows without one (-1) are compared with the first class, as audits of 0.1.0 were made from.
-        """
+        """Return the rows for whose label fewer SVMs vote than for another class."""
+        # Rows without one (-1) are compared with the first class, as audits of 0.1.0 were made from.
         return self.counts.max(axis=1) > self.counts[np.arange(len(given)), np.maximum(given, 0)]
 
 
@@ -193,10 +189,8 @@ def count_training_votes(
     voters: Voters, X: Table, subsets: np.ndarray, asked: np.ndarray | None = None,
     effort: Effort = ONE_THREAD, groups: np.ndarray | None = None,
 ) -> tuple[Votes, Votes]:  # fmt: skip
-    """Let every SVM vote on every training row; count the votes of the SVMs that did not see it as well.
-
-    `groups` numbers the group of each row: then those count that saw no row of the group.
-    """
+    """Let every SVM vote on every training row; count the votes of the SVMs that did not see it as well."""
+    # `groups` numbers the group of each row: then those count that saw no row of the group.
     if groups is None:
         bags = find_bags(subsets, X.shape[0], asked)
     else:

@@ -81,8 +81,8 @@ def test_wrong_names_are_refused_with_the_nearest_one(tmp_path):
     table = make_mixed(tmp_path)
     for options, message in (
         ({"exclude": ["Size "]}, "exclude names 'Size ', which is not a column of {}; did you mean 'size'?"),
-        ({"keep": ["weight"]}, "keep names 'weight', which is not a column of {}."),
-        ({"only": ["label"]}, "'label' is the label of {}, so it cannot also be a feature."),
+        ({"keep": ["weight"]}, "keep names 'weight', which is not a column of {}: its columns are"),
+        ({"only": ["label"]}, "only names 'label', which is the label of {}: choose another column."),
         ({"only": "size"}, "only must be a list of column names; got the text 'size'."),
     ):
         assert_refused(message.format(table.name), make_features, table, **options)
@@ -118,7 +118,7 @@ def list_names(lines):
 
 def test_every_column_but_the_label_is_named_once(table):
     made = make_features(table, exclude=["who", "note"])
-    found = describe_columns(made, by=["who"])
+    found = describe_columns(made, {"who": "by"})
     left_out = {"constant": "land", "identifier": "id", "leak": "code", "asked": "note", "by": "who"}
     assert list_names(found) == {
         USES["number"]: ["size"], ("Categories", "a feature for each category"): ["colour"],
@@ -145,5 +145,5 @@ def test_columns_that_an_option_names_are_said_to_be_left_out(table):
     assert found[USES["number"]] == ["size"]
     assert found[None, LEFT_OUT["asked"]] == ["id", "colour", "place", "day", "land", "who", "note", "code"]
     assert {*REASONS, "leak", "asked", "by"} <= set(LEFT_OUT)
-    found = list_names(describe_columns(make_features(table, exclude=["id", "note"]), id_column="id"))
+    found = list_names(describe_columns(make_features(table, exclude=["id", "note"]), {"id": "id"}))
     assert found[None, "names the rows (id_column)"] == ["id"] and found[None, LEFT_OUT["asked"]] == ["note"]

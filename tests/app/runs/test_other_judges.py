@@ -186,7 +186,7 @@ def test_files_of_probabilities_are_read_by_name_recorded_and_checked(tmp_path):
     frame[["cat", "dog"]].to_csv(tmp_path / "p.csv")
     refuse("The file of probabilities has changed since that run", *again)
     for asked, words in (
-        (["no.npy"], "There is no file 'no.npy' with probabilities: check its name and folder (--pred-probs"),
+        (["no.npy"], "There is no file 'no.npy' with probabilities, and --pred-probs takes a file or"),
         (["p_cat", "p_dog"], "--pred-probs names 'p_cat', which is not a column of"),
         ([path], "but its columns are size, weight, place and label: name them by the classes"),
         ([tmp_path / "p.npy", "--save-model", "m"], "--save-model saves SVMs, but probabilities judge"),
@@ -219,7 +219,7 @@ def test_a_pipeline_sees_neither_label_nor_columns_that_are_left_out():
     frame.loc[:150, "who"] = "bob"
     found = correct_table(frame, "label", estimator=make_pipeline(Spy()), by="who")
     assert {tuple(columns) for columns in seen} == {("size", "weight", "place")}
-    assert found.judge == "Spy" and found.origin.run.groups["who"]
+    assert found.judge == "Spy" and found.origin.run.tally.groups["who"]
 
 
 def test_judges_that_exclude_each_other_are_refused():

@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from subsvms._effort import listening
 from subsvms.app.names import UNDER_WAY
-from subsvms.app.options import Options
+from subsvms.app.options import Options, Work
 from subsvms.app.runs import issues, job, judge, outputs
 from subsvms.app.runs.job import fits_in_memory
 from subsvms.app.runs.record import read_record
@@ -32,7 +32,7 @@ COMMON = ["--label", "label", "--exclude", "true", "--exclude", "city", "--svms"
 
 
 def do_job_in_parts(*where, **more):
-    return job.do_job(*where, **{"engine": "local", "n_jobs": 1} | more)
+    return job.do_job(*where, Work(**{"engine": "local", "n_jobs": 1} | more))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_a_folder_of_files_becomes_a_folder_of_parts(finished, tmp_path):
 def test_issues_and_scores_are_those_of_a_run_in_memory(folder, tmp_path, changes):
     """With rows to compare with, and with the labels that carry the suggestions."""
     options = replace(OPTIONS, pool_size=None, **changes)
-    job.do_job([str(path) for path in sorted(folder.iterdir())], options, output=tmp_path / "memory")
+    job.do_job([str(path) for path in sorted(folder.iterdir())], options, Work(output=tmp_path / "memory"))
     do_job_in_parts(str(folder), options, output=tmp_path / "parts")
     for name in ("issues.csv", "issues.parquet"):
         assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "memory" / name).read_bytes()

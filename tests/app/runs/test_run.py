@@ -6,7 +6,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
-from large_tables import OPTIONS, correct_in_parts, make_columns, set_labels, write_files
+from large_tables import OPTIONS, correct_in_parts, make_columns, reading_batches, set_labels, write_files
 from numpy.testing import assert_array_equal
 from pyarrow import parquet
 
@@ -85,9 +85,8 @@ def test_batches_and_files_do_not_matter(tmp_path, n_classes):
     for i, (n_files, group, batch_rows) in enumerate([(1, 3000, 65536), (1, 500, 333), (4, 1000, 1000)]):
         where = write_files(columns, tmp_path / str(i), n_files, group)
         paths = sorted(where.iterdir(), reverse=True)  # nor does the order of the names
-        learned, finding, written = correct_in_parts(
-            paths, tmp_path / f"work{i}", pool_size=400, batch_rows=batch_rows
-        )
+        with reading_batches(batch_rows):
+            learned, finding, written = correct_in_parts(paths, tmp_path / f"work{i}", pool_size=400)
         noise = learned.learned.rule.noise.matrix.tolist()
         found.append((written, finding.run.tally, noise, finding.issues.rows.tolist()))
     assert found[1] == found[0] and found[2] == found[0]

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from forged_files import TEXTS, write_forged
-from large_tables import make_columns, write_files
+from large_tables import make_columns, reading_batches, write_files
 from nasty_texts import assert_refused
 from pyarrow import parquet
 
@@ -26,7 +26,8 @@ def test_every_row_comes_once_in_the_order_of_the_paths(tmp_path):
     for where in (folder, str(folder / "*.parquet"), sorted(folder.iterdir(), reverse=True)):
         source = open_source(where, "label")
         assert source.n_rows == 2500 and len(source.units) == 3  # small row groups are read together
-        assert read_all(source, batch_rows=77).equals(columns)
+        with reading_batches(77):
+            assert read_all(source).equals(columns)
         assert read_all(source, columns=["label"])["label"].equals(columns["label"])
 
 

@@ -26,13 +26,13 @@ def test_the_noisy_annotator_comes_first_and_counts_are_right():
     given = np.where((who == "bob") & (rng.random(600) < 0.3), 1 - clean, clean)
     correction = correct_labels(X, given, estimator=ENSEMBLE)
     groups = group_noise(count_groups(who, correction))
-    assert groups[0].value == "bob" and groups[0].low > max(group.high for group in groups[1:])
-    total = sum(group.expected_wrong for group in groups)
+    assert groups[0]["value"] == "bob" and groups[0]["low"] > max(group["high"] for group in groups[1:])
+    total = sum(group["expected_wrong"] for group in groups)
     assert total == pytest.approx(np.sum(given != clean), rel=0.3)
     for group in groups:
-        own = who == group.value
-        assert group.n_rows == own.sum() and group.n_flagged == correction.flagged[own].sum()
-        assert group.low <= group.share <= group.high
+        own = who == group["value"]
+        assert group["rows"] == own.sum() and group["flagged"] == correction.flagged[own].sum()
+        assert group["low"] <= group["share"] <= group["high"]
 
 
 def test_rows_without_a_label_are_not_counted():
@@ -43,7 +43,7 @@ def test_rows_without_a_label_are_not_counted():
     everyone = np.full(200, "all", dtype=object)
     correction = correct_labels(X, y, estimator=ENSEMBLE)
     groups = group_noise(count_groups(everyone, correction))
-    assert groups[0].n_rows == 190
+    assert groups[0]["rows"] == 190
     tally = Tally.of(correction)
     assert tally.judged == 190 and sum(tally.contradicted) == correction.contradicted[10:].sum()
 

@@ -40,7 +40,8 @@ def test_labels_get_the_numbers_that_the_corrector_gives_them_in_memory_and_in_p
     learned = learn_labels(dict.fromkeys(encode_labels(column)[0], 2), "'t'", "y", is_text=False)
     pieces = [learned.read(pa.table({"y": chunk})) for chunk in column.chunks]
     assert np.array_equal(np.concatenate(pieces), codes)
-    assert learned.classes.tolist() == classes.labels and learned.name(codes).tolist() == labels.tolist()
+    assert learned.classes.labels == classes.labels
+    assert learned.classes.name(codes).tolist() == labels.tolist()
     assert_refused("The label 7 was not in the table", learned.read, pa.table({"y": [7]}))
 
 
@@ -144,7 +145,7 @@ def test_merged_labels_have_the_most_frequent_spelling_and_are_written_so(tmp_pa
     read = read_table(path, "label", merge_labels=True)
     assert read.classes == ["no", "yes"] and np.bincount(read.codes).tolist() == [8, 5]
     assert read.notes == (
-        "Read in another spelling: 'NO' (1 row) as 'no', 'no ' (2 rows) as 'no', ' Yes' (1 row) as 'yes'.",
+        "Read in another spelling: 'NO' (1 row) as 'no', 'no ' (2 rows) as 'no' and ' Yes' (1 row) as 'yes'.",
     )
     assert read.as_written.tolist()[4:8] == ["no", "no ", "no ", "NO"]
     write_table(read, tmp_path / "out.csv", read.labels, {"given": read.as_written})

@@ -3,6 +3,7 @@
 import gc
 import shlex
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,7 +77,6 @@ def correct(
 def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work) -> Any:
     """Do what the command asks for, or what the record of an earlier run says; return the summary."""
     from subsvms.app.runs.job import do_job, repeat_options
-    from subsvms.app.tables.addresses import as_place
 
     where: str | list[str] = file
     expected, features, p = None, work.features, None
@@ -96,12 +96,8 @@ def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work
             verified, expected = read_verified(work.decisions, given["label"])
         options = Options(**given, verified=verified)
     engine = choose_engine(work, where, options, features, p)
-    base = None if expected is None or expected.base is None else as_place(expected.base)
-    return do_job(
-        where, options, engine=engine, scheduler=work.scheduler, features=features, pred_probs=p, base=base,
-        output=work.output, force=work.force, dry_run=work.dry_run, model=work.save_model,
-        device=work.device, expected=expected, n_jobs=work.n_jobs or -1,
-    )  # fmt: skip
+    work = replace(work, engine=engine, features=features)
+    return do_job(where, options, work, pred_probs=p, expected=expected)
 
 
 def choose_engine(
@@ -226,11 +222,8 @@ def check(
         reviewed = Reviewed(asked.decisions, dict(read_verified(asked.decisions, label)[0]))
     if asked.output is not None:  # before the work
         target = check_target(asked.output, inputs, force=True)
-    found = tell_flags(check_table(
-        file, Options(label, **given, action="review"), fail_above=asked.fail_above, baseline=asked.baseline,
-        accept=asked.accept, reviewed=reviewed, features=work.features, n_jobs=work.n_jobs or -1,
-        device=work.device,
-    ))  # fmt: skip
+    options = Options(label, **given, action="review")
+    found = tell_flags(check_table(file, options, asked, work, reviewed))
     said = RENDER[asked.output_format](found)
     if target is not None:
         write_content(target, f"{said}\n".encode())
@@ -257,8 +250,8 @@ def corrupt(
 
     from subsvms.app.cli.corrupt import corrupt_file
 
-    how = {one.name: given.pop(one.name) for one in list_options(AttackOptions)}
-    print_text(str(corrupt_file(file, Options(label, **given), **how)))
+    asked = AttackOptions(**{one.name: given.pop(one.name) for one in list_options(AttackOptions)})
+    print_text(corrupt_file(file, Options(label, **given), asked))
 
 
 @app.command(epilog="Example: subsvms demo --wrong 0.2 --seed 3")

@@ -106,11 +106,9 @@ class Leak:
 
 
 def find_leak(values: np.ndarray, labels: np.ndarray) -> Leak | None:
-    """Return how a column gives the label away, or None if it does not.
-
-    A value that several rows share predicts their most frequent label; where values hardly repeat, sorting
-    the rows by value must separate the labels.
-    """
+    """Return how a column gives the label away, or None if it does not."""
+    # A value that several rows share predicts their most frequent label; where values hardly repeat, sorting
+    # the rows by value must separate the labels.
     known = labels >= 0
     values, labels = values[known], labels[known]
     n, n_classes = len(labels), len(np.unique(labels))

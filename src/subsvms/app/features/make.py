@@ -6,7 +6,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -35,7 +35,8 @@ from subsvms.app.features.leaks import (
     note_leaks,
 )
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, check_array, load_array
-from subsvms.app.quoting import show, suggest
+from subsvms.app.quoting import show
+from subsvms.app.tables.files import check_named
 from subsvms.app.tables.table import LabelledTable
 from subsvms.exceptions import Note, Sentence, Setting, TableError, join_sentences, name_few
 
@@ -109,20 +110,21 @@ def make_features(
         X = load_array(features, n_rows) if is_file else check_array(features, repr(name), n_rows)
         made = Features(*ArrayScaler.fit(X, name))
         return _add_notes(made, note_leaks("possible_leak", _find_leaking_features(made, table), "feature"))
+    asked = {*only, *keep}
     if table.matrix is not None:
-        asked = [*exclude, *only, *keep]
-        chosen = _choose(_name_columns(table.matrix, asked), table, exclude, only, keep)
-        return _scale_columns(table, chosen, {*only, *keep})
+        chosen = _choose(_name_columns(table.matrix, {*asked, *exclude}), table, exclude, only, keep)
+        return _scale_columns(table, chosen, asked)
     chosen = _choose(table.columns.column_names, table, exclude, only, keep)
-    answers = _find_further_answers(table, chosen, {*only, *keep})
+    free = [name for name in chosen if name not in asked]
+    answers = [name for name in free if is_answer(table.columns[name], name, table.codes, table.classes)]
     chosen = [name for name in chosen if name not in answers]
-    meanings, columns, dropped, notes = _read_columns(table, chosen, {*only, *keep})
+    meanings, columns, dropped, notes = _read_columns(table, chosen, asked)
     sentences = list(_format_dropped(dropped))
     if not columns:
         reasons = join_sentences(sentences, "; ") or "it has only the label and excluded columns"
         words = "{table} has no column to learn from: {reasons}; add columns or embeddings."
         raise TableError(Note("no_features", words, table=table.name, reasons=reasons))
-    columns, leaking, more = _leave_out_leaks(table, meanings, columns, {*only, *keep})
+    columns, leaking, more = _leave_out_leaks(table, meanings, columns, asked)
     X, names, sources, encoder = fit_encoder({name: meanings[name] for name in columns}, columns)
     left_out = dict.fromkeys(set(table.columns.column_names) - {*chosen, table.label}, "asked")
     left_out |= dict.fromkeys(answers, "answers")
@@ -132,13 +134,6 @@ def make_features(
     notes = (*(note_unused("{reason}", reason=reason) for reason in sentences), *notes, *more)
     notes = (*_note_answers(answers, table.label), *notes)
     return Features(X, names, sources, notes, encoder, left_out, meanings)
-
-
-def _find_further_answers(table, chosen, asked):
-    """Return columns that look like further answers about the rows, and were not asked for."""
-    columns, codes, classes = table.columns, table.codes, table.classes
-    free = [name for name in chosen if name not in asked]
-    return [name for name in free if is_answer(columns[name], name, codes, classes)]
 
 
 def _note_answers(names, label):
@@ -244,16 +239,9 @@ def _as_names(names, option):
 
 def _choose(names, table, exclude, only, keep):
     """Return the columns to use, in the order of the table."""
+    known = [name for name in names if name != table.label]
     for option, asked in (("exclude", exclude), ("only", only), ("keep", keep)):
-        for name in asked:
-            if option != "exclude" and name == table.label:
-                raise TableError(
-                    f"{show(name)} is the label of {table.name}, so it cannot also be a feature."
-                )
-            if name not in names and name != table.label:
-                hint = suggest(name, names) or "."
-                words = "{option} names {name}, which is not a column of {table}{hint}"
-                raise TableError(words, option=Setting(option), name=show(name), table=table.name, hint=hint)
+        check_named(asked, known, option, table.name, table.label)
     wanted = set(only or names) - set(exclude) - {table.label}
     return [name for name in names if name in wanted]
 
@@ -306,18 +294,11 @@ def _note_odd_cells(column, name, meaning, values):
     return [Note("odd_cells", words, name=show(name), n=len(odd), n_values=len(values), odd=show(odd[0]))]
 
 
-def describe_columns(
-    features: Features,
-    by: Sequence[str] = (),
-    id_column: str | None = None,
-    groups: str | None = None,
-    judging: Sequence[str] = (),
-) -> list[dict[str, Any]]:
-    """Return what became of the columns, those with the same use together."""
+def describe_columns(features: Features, asked: Mapping[Any, str] | None = None) -> list[dict[str, Any]]:
+    """Return what became of the columns, those with the same use together; `asked` says what some are for."""
     counts = Counter(features.sources)
     used: dict[tuple[str, str], list[list[Any]]] = {}
-    asked = {groups: "groups"} | dict.fromkeys(judging, "judge") | dict.fromkeys(by, "by") | {id_column: "id"}
-    left_out = {name: asked.get(name, why) for name, why in features.left_out.items()}
+    left_out = {name: (asked or {}).get(name, why) for name, why in features.left_out.items()}
     if isinstance(features.transformer, ColumnEncoder):
         for recipe in features.transformer.recipes:
             if counts[recipe.name]:

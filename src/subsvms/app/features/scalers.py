@@ -12,7 +12,7 @@ from subsvms._columns import drop_empty, take_columns
 from subsvms._numbers import read_array
 from subsvms._states import State, is_array, is_choice, is_number, require
 from subsvms.app.features.columns import note_unused
-from subsvms.app.quoting import explaining, suggest
+from subsvms.app.quoting import explaining, suggest_file
 from subsvms.app.tables.files import MAX_SHARE, measure_free_memory
 from subsvms.app.tables.svmlight import MAX_COLUMNS
 from subsvms.exceptions import TableError
@@ -138,9 +138,7 @@ def load_array(path: str | os.PathLike, n_rows: int) -> Any:
     """Return the numbers in an .npy or .npz file as float64; no code in the file is run."""
     path, name = Path(path), repr(str(path))
     if not path.is_file():
-        others = os.listdir(path.parent) if path.parent.is_dir() else []
-        hint = suggest(path.name, others) or ": check its name and folder."
-        raise TableError(f"There is no file {name} with features{hint}")
+        raise TableError(f"There is no file {name} with features{suggest_file(path)}")
     return check_array(load_numbers(path), name, n_rows)
 
 

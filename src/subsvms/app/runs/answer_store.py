@@ -213,11 +213,9 @@ class AnswerStore:
         return self.made[act]
 
     def redo(self, *, who: str) -> list[Decision]:
-        """Decide again what this person undid last, and return it.
-
-        Nothing is left to redo for who decided anything since. If others decided one of the rows differently
-        since that decision, nothing is stored, and `Conflict` is raised.
-        """
+        """Decide again what this person undid last, and return it."""
+        # Nothing is left to redo for who decided anything since. If others decided one of the rows
+        # differently since that decision, nothing is stored, and `Conflict` is raised.
         with self.changing() as connection:
             if not self.undone[who]:
                 raise NothingToUndo
@@ -232,10 +230,8 @@ class AnswerStore:
         return self.made[redo]
 
     def begin(self, connection: sqlite3.Connection, part: str, how: Any) -> None:
-        """Begin an audit or an estimate, within `changing`; there is one of each.
-
-        It replaces one that nobody has answered: REPLACE passes the triggers that keep the others.
-        """
+        """Begin an audit or an estimate, within `changing`; there is one of each."""
+        # It replaces one that nobody has answered: REPLACE passes the triggers that keep the others.
         text = json.dumps(how)
         connection.execute("INSERT OR REPLACE INTO audits VALUES (?, ?)", (part, text))
         self.seals[part] = seal("", part, text)

@@ -20,12 +20,13 @@ from subsvms.annotators._judge import UNUSED, scale_votes
 from subsvms.annotators._model import count_majority, fit_alone
 from subsvms.app.features.columns import note_unused
 from subsvms.app.options import Options
-from subsvms.app.quoting import name_some, show, suggest
+from subsvms.app.quoting import name_some, show
+from subsvms.app.tables.files import check_named
 from subsvms.app.tables.formats import FORMATS
 from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.table import LabelledTable, number_name
 from subsvms.correction._result import Correction
-from subsvms.exceptions import Note, Sentence, Setting, TableError
+from subsvms.exceptions import Note, Sentence, TableError
 
 CONSENSUS, ANSWERS = "consensus", "answers"  # names of new columns
 
@@ -36,10 +37,7 @@ def has_answers(options: Options) -> bool:
 
 
 def merge_answers(table: LabelledTable, options: Options) -> tuple[Any, Options, tuple[Note, ...]]:
-    """Return columns with a line for each row and a label, options that read them again, and notes.
-
-    The table was read without a label.
-    """
+    """Return columns with a line for each row and a label, options that read them again, and notes."""
     check_options(table, options)
     columns, notes = table.columns, ()
     label = options.label or number_name(CONSENSUS, columns.column_names)
@@ -78,11 +76,7 @@ def check_options(table: LabelledTable, options: Options) -> None:
     asked |= {name: (getattr(options, name),) for name in ("annotator_column", "id_column")}
     asked |= {"label": (options.label,)} if options.annotator_column is not None else {}
     for option, columns in asked.items():
-        for name in columns:
-            if name is not None and name not in names:
-                hint = suggest(name, names) or f": its columns are {name_some(names)}"
-                words = "{option} names {name}, which is not a column of {table}{hint}"
-                raise TableError(words, option=Setting(option), name=show(name), table=table.name, hint=hint)
+        check_named([name for name in columns if name is not None], names, option, table.name)
     twice = [name for name, count in Counter(options.annotators).items() if count > 1]
     if twice or options.label in options.annotators:
         name = twice[0] if twice else options.label

@@ -112,10 +112,8 @@ class Origin:
 
 
 def find_origins(columns: Mapping[str, np.ndarray], given: np.ndarray, share: np.ndarray) -> list[Origin]:
-    """Return the values at which contradicted labels gather, at most one for each column, clearest first.
-
-    Shapes: columns (n_rows,); given (n_rows,); share (n_rows, n_classes).
-    """
+    """Return the values at which contradicted labels gather, at most one for each column, clearest first."""
+    # Shapes: columns (n_rows,); given (n_rows,); share (n_rows, n_classes).
     known = np.flatnonzero((given >= 0) & ~np.isnan(share).any(axis=1))
     winner = share[known].argmax(axis=1)
     contradicted = share[known, winner] > share[known, given[known]]  # as `Votes.contradict` has it

@@ -20,12 +20,13 @@ import numpy as np
 
 from subsvms._labels import Classes
 from subsvms.app import names
-from subsvms.app.options import Options, write_command
+from subsvms.app.options import CheckOptions, Options, Work, write_command
 from subsvms.app.quoting import name_some
 from subsvms.app.runs.baseline import Baseline, Compared, hash_rows, list_columns
 from subsvms.app.runs.job import read_input
+from subsvms.app.runs.record import get_version
 from subsvms.app.runs.run import Run, run_in_memory
-from subsvms.app.runs.summary import Estimated, describe_noise, format_noise, get_version, name_table
+from subsvms.app.runs.summary import Estimated, describe_noise, format_noise, name_table
 from subsvms.app.tables.files import check_target
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.app.tables.text import TableText
@@ -57,15 +58,13 @@ class Reviewed(NamedTuple):
 
 
 def check_table(
-    where: str, options: Options, *, fail_above: float | None = None, baseline: Path | None = None,
-    accept: bool = False, reviewed: Reviewed | None = None, features: str | None = None,
-    n_jobs: int | None = -1, device: str = "cpu",
-) -> dict[str, Any]:  # fmt: skip
-    """Return what a check finds, in values that JSON can hold; with `accept`, first write the baseline."""
+    where: str, options: Options, asked: CheckOptions, work: Work, reviewed: Reviewed | None = None
+) -> dict[str, Any]:
+    """Return what a check finds, in values that JSON can hold; write a new baseline before, if asked to."""
     table, options, _ = read_input(where, options)
-    notes, known, compared = list[Note](), None, None
+    notes, known, compared, baseline = list[Note](), None, None, asked.baseline
     if baseline is not None:
-        if accept:
+        if asked.accept:
             accepted = accept_rows(table, options, baseline, reviewed)
             accepted.write(check_target(baseline, table.paths, force=True))
         known = Baseline.read(baseline, options.label)
@@ -74,10 +73,13 @@ def check_table(
         if added:
             words = "{file!r} does not know the columns {added}, and knows rows by the others{accept:aside}."
             notes.append(Note("columns", words, file=str(baseline), added=name_some(added)))
-    run = run_in_memory(table, options, features=features, n_jobs=n_jobs, device=device)
+    how: dict[str, Any] = {"features": work.features, "device": work.device}
+    run = run_in_memory(table, options, n_jobs=work.n_jobs or -1, **how)
     about = None if known is None else {"file": str(baseline), "rows": known.rows.total()}
-    found = judge_run(run, fail_above, notes, about, compared)
-    written = [f"{baseline} now knows {known.rows.total():,} rows: commit it."] if known and accept else []
+    found = judge_run(run, asked.fail_above, notes, about, compared)
+    written = (
+        [f"{baseline} now knows {known.rows.total():,} rows: commit it."] if known and asked.accept else []
+    )
     return found | {"next": [*written, *found["next"]]}
 
 

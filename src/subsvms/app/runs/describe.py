@@ -9,6 +9,7 @@ import numpy as np
 from subsvms.app.runs.causes import MOST_LABELS, Carriers
 from subsvms.app.runs.issues import Issues
 from subsvms.app.runs.run import Run
+from subsvms.app.runs.tally import group_noise
 from subsvms.app.tables.arrow import list_values
 from subsvms.audit._claim import Outcome
 from subsvms.correction._noise import NoiseEstimate
@@ -36,13 +37,11 @@ def name_rate(rate: float, interval: Any) -> float | None:
 
 
 def list_classes(run: Run) -> list[dict[str, Any]]:
-    """Return what was found about each class.
-
-    "rate" and its ends are about the true class, the share of its rows that carry another label;
-    "estimated_wrong" about the given class c, how many of its rows belong to another one: n * sum over t != c
-    of P(true t) P(given c | t). "rows" have this label before; "changed" and "left_out" of them no longer
-    have it, "changed_to" and "filled" others got it, and "after" have it in the end.
-    """
+    """Return what was found about each class."""
+    # "rate" and its ends are about the true class, the share of its rows that carry another label;
+    # "estimated_wrong" about the given class c, how many of its rows belong to another one: n * sum over t !=
+    # c of P(true t) P(given c | t). "rows" have this label before; "changed" and "left_out" of them no longer
+    # have it, "changed_to" and "filled" others got it, and "after" have it in the end.
     noise, tally = run.correction.noise, run.tally
     joint = noise.shares[:, None] * noise.matrix * tally.labelled
     wrong, limits = joint.sum(axis=0) - np.diag(joint), bound_wrong(noise, tally.given)
@@ -108,15 +107,9 @@ def list_moves(run: Run) -> list[dict[str, Any]]:
 def list_groups(run: Run) -> list[dict[str, Any]]:
     """Return the noise by each column that was asked for."""
     found = []
-    for column, groups in run.groups.items():
-        lines = [
-            {
-                "value": cut(group.value), "rows": group.n_rows, "flagged": group.n_flagged,
-                "share": group.share, "low": group.low, "high": group.high,
-                "expected_wrong": group.expected_wrong,
-            }
-            for group in groups[:GROUPS_SHOWN]
-        ]  # fmt: skip
+    for column, counts in run.tally.groups.items():
+        groups = group_noise(counts)
+        lines = [group | {"value": cut(group["value"])} for group in groups[:GROUPS_SHOWN]]
         found.append({"column": column, "lines": lines, "more": max(0, len(groups) - GROUPS_SHOWN)})
     return found
 
@@ -242,10 +235,8 @@ def show_values(run: Run, row: int, columns: list[str], limit: int = CHARACTERS_
 
 
 def describe_ensemble(run: Run) -> dict[str, Any]:
-    """Return which SVMs voted, what they were compared with if they were chosen, and a sentence on that.
-
-    Of another judge there is a sentence alone.
-    """
+    """Return which SVMs voted, what they were compared with if they were chosen, and a sentence on that."""
+    # Of another judge there is a sentence alone.
     model, choice, candidates = run.model, run.correction.choice, []
     if model is None:
         judge = str(run.correction.judge)

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from subsvms._effort import count_threads
 from subsvms.app.names import SHARED
@@ -30,15 +30,6 @@ ADDRESS = r"(\w+://)?[^\s/]+:\d+(/\S*)?"
 Work = Callable[[Any, Any], Any]
 
 
-class Engine(Protocol):
-    """Maps a function over many items."""
-
-    threads: int  # that the function itself should use
-
-    def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:
-        """Yield work(shared, item) for each item, in any order."""
-
-
 class LocalEngine:
     """Threads of this process, for about `n_items` items; `gpu` says whether SVMs may vote on a GPU."""
 
@@ -46,7 +37,8 @@ class LocalEngine:
         # a few items are processed one by one, each with all threads, but always side by side for a GPU
         side_by_side = min(n_jobs, BESIDE_GPU, n_items) if gpu else n_jobs
         self.n_workers = side_by_side if gpu or n_items >= 2 * n_jobs else 1
-        self.threads = -(-n_jobs // self.n_workers)  # a GPU needs none of them, but may refuse these SVMs
+        # that the function itself should use; a GPU needs none of them, but may refuse these SVMs
+        self.threads = -(-n_jobs // self.n_workers)
 
     def map(self, work: Work, shared: Any, items: Iterable[Any]) -> Iterator[Any]:
         """Yield work(shared, item) for each item, in any order."""
@@ -80,6 +72,9 @@ class DaskEngine:
                 yield future.result()
         finally:
             path.unlink(missing_ok=True)
+
+
+Engine = LocalEngine | DaskEngine
 
 
 def work_on_item(work: Work, path: str, item: Any) -> Any:

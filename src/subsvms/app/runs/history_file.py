@@ -174,11 +174,6 @@ class HistoryFile:
         """Raise an error unless the file is sound, has our tables, and belongs to the run."""
         execute = connection.execute
         (version,) = execute("PRAGMA user_version").fetchone()
-        if version in (1, 2):
-            raise BrokenFile(
-                f"{str(self.path)!r} has format {version}, which no released version wrote: move it away, "
-                "and decide again."
-            )
         if version not in SCHEMAS:
             raise self.damaged(f"format {version}, not {FORMAT}")
         made = execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
@@ -236,11 +231,9 @@ class HistoryFile:
         )
 
     def check_place(self, new: Sequence[StoredAct] = ()) -> None:
-        """Raise an error unless whoever opens the file by its name finds all that was read from it.
-
-        File, log and index must be those that were opened. The file itself changes when SQLite moves the log
-        into it, or when somebody overwrites it: then it is read again and compared.
-        """
+        """Raise an error unless whoever opens the file by its name finds all that was read from it."""
+        # File, log and index must be those that were opened. The file itself changes when SQLite moves the
+        # log into it, or when somebody overwrites it: then it is read again and compared.
         places, stamps = self._look()
         if places != self.places or (stamps != self.stamps and not self._is_intact(new)):
             raise self.moved()
@@ -260,10 +253,8 @@ class HistoryFile:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection; without an error, what the block did can be acknowledged.
-
-        Whoever adds an act must have read those before it: that is when rows and labels are checked.
-        """
+        """Give the connection; without an error, what the block did can be acknowledged."""
+        # Whoever adds an act must have read those before it: that is when rows and labels are checked.
         with self.explaining():
             self.check_place()
             self.connection.execute("BEGIN IMMEDIATE")

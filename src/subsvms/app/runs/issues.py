@@ -72,10 +72,7 @@ class Issues:
         )  # fmt: skip
 
     def list_comparisons(self, numbers: np.ndarray) -> dict[str, list]:
-        """Return columns of rows to compare with, and of labels that carry the suggestions if all are known.
-
-        `numbers` are those of the rows in the whole table.
-        """
+        """Return columns of rows to compare with, and of those that carry suggestions, by their `numbers`."""
         pairs = ((side, getattr(self.witnesses, side)) for side in SIDES)
         found = {side: [(numbers[others] + 1).tolist() for others in rows] for side, rows in pairs}
         return found if self.carriers is None else found | self.carriers.list_columns(DIGITS)
@@ -126,10 +123,8 @@ def tabulate(
 def list_worst(
     folder: Path, issues: Issues, numbers: np.ndarray, most: int, n_jobs: int | None = None
 ) -> Any:
-    """Return the worst issues of all parts of a table, as issues.parquet has them, a pyarrow.Table.
-
-    `issues` has those with rows to compare them with, whose numbers are `numbers`.
-    """
+    """Return the worst issues of all parts of a table, as issues.parquet has them, a pyarrow.Table."""
+    # `issues` has those with rows to compare them with; `numbers` are those of its rows in the whole table.
     import pyarrow as pa
     from pyarrow import parquet
 

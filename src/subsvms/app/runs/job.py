@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from subsvms._effort import Effort, announce, count_threads
 from subsvms.app import names
 from subsvms.app.names import TABLE, UNFINISHED
-from subsvms.app.options import FILE_OPTIONS, LABEL_OPTIONS, Options
+from subsvms.app.options import FILE_OPTIONS, LABEL_OPTIONS, Options, Work
 from subsvms.app.quoting import show
 from subsvms.app.runs.answers import has_answers, merge_answers
 from subsvms.app.runs.engines import Engine, check_engine, open_engine
@@ -25,13 +25,13 @@ from subsvms.app.runs.folder import fill_folder, prepare_place, remove_known, re
 from subsvms.app.runs.judge import BatchCorrector, judge_units, limit_changes
 from subsvms.app.runs.learn import learn_from
 from subsvms.app.runs.model import Model, saving_model
-from subsvms.app.runs.other_judges import DEFAULT, Judge
+from subsvms.app.runs.other_judges import Judge
 from subsvms.app.runs.outputs import as_storable, describe_output, write_files
 from subsvms.app.runs.parts import find_part_format, prepare_source
-from subsvms.app.runs.record import Input, check_unchanged, read_record
+from subsvms.app.runs.record import RECORDED, Input, check_unchanged, get_version, read_record
 from subsvms.app.runs.run import Clock, Finding, Run, examine_parts, examine_table, run_in_memory
 from subsvms.app.runs.source import Source
-from subsvms.app.runs.summary import RECORDED, Summary, get_version, summarise
+from subsvms.app.runs.summary import Summary, summarise
 from subsvms.app.tables import files
 from subsvms.app.tables.addresses import AccessError, Place, as_place, is_database, place_result, read_version
 from subsvms.app.tables.arrow import find_class_names, render_arrow
@@ -56,15 +56,6 @@ NOT_REPEATED = (
 )
 
 
-class Target(NamedTuple):
-    """Where the result goes."""
-
-    output: Path | None = None  # the folder; None for the one beside the table
-    model: Path | None = None  # where the classifier is saved, if it is
-    force: bool = False  # whether an earlier result is replaced
-    dry_run: bool = False  # whether nothing is written
-
-
 @dataclass(frozen=True, eq=False)
 class Opened:
     """A table that is open, and where its result goes."""
@@ -72,90 +63,74 @@ class Opened:
     source: Source
     options: Options  # those that read the table again
     place: Path | None  # the folder of the result; None for a dry run
-    force: bool = False
     check: Callable[[], None] = lambda: None  # raises an error if the table has changed
     folder: Path | None = None  # where a run in parts works
     base: Place | None = None  # the folder from which partitions are read
     inputs: dict[str, bytes] = field(default_factory=dict)  # what only the folder of the run will hold
 
-    def fill(self) -> AbstractContextManager[Path]:
-        """Provide the folder to write to."""
-        if self.folder is not None:
-            return nullcontext(self.folder)
-        assert self.place is not None
-        return fill_folder(self.place, force=self.force)
-
-    @property
-    def token(self) -> str:
-        """What identifies a run in parts."""
-        return "" if self.folder is None else (self.folder / names.TOKEN).read_text(encoding="utf-8")
-
 
 def do_job(
-    where: str | list[str], options: Options, *, engine: str = "memory", scheduler: str | None = None,
-    output: Path | None = None, features: str | None = None, pred_probs: str | None = None,
-    base: Place | None = None, n_jobs: int | None = -1, device: str = "cpu", force: bool = False,
-    dry_run: bool = False, model: Path | None = None, expected: Input | None = None,
-    batch_rows: int | None = None,
+    where: str | list[str], options: Options, work: Work, *, pred_probs: str | None = None,
+    expected: Input | None = None,
 ) -> Summary:  # fmt: skip
     """Correct a table and write the run's folder, whole or not at all. The table itself is not touched."""
-    check_device(device)  # now: without its GPU a run that was stopped keeps what is done
-    clock, target, judge = Clock(), Target(output, model, force, dry_run), Judge.of(pred_probs)
-    if model is not None and judge.has_probabilities(options):
+    check_device(work.device)  # now: without its GPU a run that was stopped keeps what is done
+    clock, judge, engine = Clock(), Judge.of(pred_probs), work.engine or "memory"
+    n_jobs = work.n_jobs or -1
+    if work.save_model is not None and judge.has_probabilities(options):
         raise TableError(Sentence(NO_MODEL))
     opening: AbstractContextManager[Opened]
     if engine == "memory":
-        read: dict[str, Any] = {"features": features, "judge": judge, "expected": expected}
-        opening = nullcontext(open_in_memory(where, options, target, **read))
+        opening = nullcontext(open_in_memory(where, options, work, judge, expected))
     else:
-        check_engine(engine, scheduler)
+        check_engine(engine, work.scheduler)
         n_jobs = count_threads(n_jobs)
-        opening = open_in_parts(where, options, target, base=base, shared=engine == "dask")
+        base = None if expected is None or expected.base is None else as_place(expected.base)
+        opening = open_in_parts(where, options, work, base)
     with ExitStack() as finally_save, opening as opened:
         clock.lap("reading")
-        table = opened.source.table
+        table, place, inputs = opened.source.table, opened.place, opened.inputs
+        how: dict[str, Any] = {"n_jobs": n_jobs, "device": work.device}
         if table is not None:
-            how: dict[str, Any] = {"n_jobs": n_jobs, "device": device, "clock": clock}
-            how |= {"features": features, "judge": judge}
+            how |= {"features": work.features, "judge": judge, "clock": clock}
             finding = examine_table(run_in_memory(table, opened.options, **how))
         else:
-            gpu, n_units = device != "cpu" and count_gpus() > 0, len(opened.source.units)
-            with open_engine(engine, n_jobs, n_units, opened.folder, scheduler, gpu=gpu) as workers:
-                how = {"n_jobs": n_jobs, "device": device, "batch_rows": batch_rows}
+            gpu, n_units = work.device != "cpu" and count_gpus() > 0, len(opened.source.units)
+            with open_engine(engine, n_jobs, n_units, opened.folder, work.scheduler, gpu=gpu) as workers:
                 finding = find_in_parts(opened, workers, clock, expected, **how)
             with discarding(opened.folder):
                 opened.check()
         clock.lap("carriers")
         finding = finding.timed(clock.laps)
         held = "the rows with all answers" if has_answers(opened.options) else "the answer of the database"
-        stored = [[name, held] for name in opened.inputs]
-        summary = summarise(finding, describe_output(finding, opened.place, model, stored))
-        if opened.place is not None:
+        stored = [[name, held] for name in inputs]
+        summary = summarise(finding, describe_output(finding, place, work.save_model, stored))
+        if place is not None:
             announce("writing")
-            if model is not None:  # written now, and moved to its place after the folder
-                finally_save.enter_context(saving_model(Model.of(finding.run), model))
-            with opened.fill() as filled:
-                write_files(
-                    finding, summary, filled, opened.place, inputs=opened.inputs, base=opened.base,
-                    n_jobs=n_jobs,
-                )  # fmt: skip
+            if work.save_model is not None:  # written now, and moved to its place after the folder
+                finally_save.enter_context(saving_model(Model.of(finding.run), work.save_model))
+            own = opened.folder
+            with fill_folder(place, force=work.force) if own is None else nullcontext(own) as folder:
+                how = {"inputs": inputs, "base": opened.base, "n_jobs": n_jobs}
+                write_files(finding, summary, folder, place, **how)
     return summary
 
 
 def find_in_parts(
-    opened: Opened, workers: Engine, clock: Clock, expected: Input | None, batch_rows: int | None, **how: Any
+    opened: Opened, workers: Engine, clock: Clock, expected: Input | None, **how: Any
 ) -> Finding:
     """Judge and write all rows of a table in parts, and look at the worst of them."""
     source, folder = opened.source, opened.folder
+    assert folder is not None
     with discarding(folder):
-        survey = learn_from(source, opened.options, workers, folder=folder, batch_rows=batch_rows, **how)
+        survey = learn_from(source, opened.options, workers, folder=folder, **how)
         if expected is not None:
             check_unchanged("The table", survey.at_hand.table.digest, expected.sha256)
     clock.lap("learning")
-    more: dict[str, Any] = {"batch_rows": batch_rows, "token": opened.token}
-    survey = limit_changes(source, survey, workers, folder=folder, **more)
+    token = (folder / names.TOKEN).read_text(encoding="utf-8")
+    survey = limit_changes(source, survey, workers, folder=folder, token=token)
     written = None if opened.place is None else folder
-    whole = judge_units(source, BatchCorrector.of(survey), workers, folder=written, **more)
+    whole = judge_units(source, BatchCorrector.of(survey), workers, folder=written, token=token)
     clock.lap("judging")
     return examine_parts(survey, whole, Effort.of(survey.learned.model))
 
@@ -205,29 +180,30 @@ def fits_in_memory(where: str | list[str], format: str | None) -> bool:
 
 
 def open_in_memory(
-    where: str | list[str], options: Options, target: Target, *, features: str | None = None,
-    judge: Judge = DEFAULT, expected: Input | None = None,
-) -> Opened:  # fmt: skip
+    where: str | list[str], options: Options, work: Work, judge: Judge, expected: Input | None
+) -> Opened:
     """Read a table, and check that its result can be written."""
     announce("reading the table")
     table, options, inputs = read_input(where, options)
     if expected is not None:
         check_unchanged("The table", table.digest, expected.sha256)
-        if features is not None and expected.features_sha256 is not None:
-            check_unchanged("The file of features", digest_file(Path(features)), expected.features_sha256)
+        if work.features is not None and expected.features_sha256 is not None:
+            check_unchanged(
+                "The file of features", digest_file(Path(work.features)), expected.features_sha256
+            )
         if judge.digest is not None and expected.pred_probs_sha256 is not None:
             check_unchanged("The file of probabilities", judge.digest, expected.pred_probs_sha256)
     if options.action == "weight" and table.format == "svmlight":
         raise TableError("LIBSVM text has no place for weights: choose another action, or convert the table.")
     place = None
-    if not target.dry_run:  # before work that may take minutes
-        place = target.output or place_beside(table, choose_ending(options), "")
+    if not work.dry_run:  # before work that may take minutes
+        place = work.output or place_beside(table, choose_ending(options), "")
         for name in inputs:
             format = table.format if has_answers(options) else "parquet"
             table = replace(table, name=repr(str(place / name)), paths=(place / name,), format=format)
-        prepare_place(place, force=target.force)
-        check_model_place(target, place, [*table.paths, *([] if features is None else [Path(features)])])
-    return Opened(Source.of(table), options, place, target.force, inputs=inputs)
+        prepare_place(place, force=work.force)
+        check_model_place(work, place, [*table.paths, *([Path(work.features)] if work.features else [])])
+    return Opened(Source.of(table), options, place, inputs=inputs)
 
 
 def choose_ending(options: Options) -> str:
@@ -281,7 +257,7 @@ def read_answered(
 
 @contextmanager
 def open_in_parts(
-    where: str | list[str], options: Options, target: Target, *, base: Place | None, shared: bool = False
+    where: str | list[str], options: Options, work: Work, base: Place | None
 ) -> Iterator[Opened]:
     """Open a table that is read in parts, and the folder of its run, which other machines may have to see."""
     options = replace(options, pool_size=options.pool_size or 0)
@@ -295,22 +271,20 @@ def open_in_parts(
     root, paths = list_files(where)
     base = root if base is None else base
     format = find_part_format(paths, options.format)
-    place = target.output or choose_place(where, root, paths, format, choose_ending(options))
+    place = work.output or choose_place(where, root, paths, format, choose_ending(options))
     read, inner = as_place(where) if isinstance(where, str) else None, place.resolve()
     if isinstance(read, Path) and read.is_dir() and read.resolve() in (inner, *inner.parents):
         words = "{place!r} is inside the folder that is read: choose a place outside it{output:aside}."
         raise TableError(words, place=str(place))
-    if not target.dry_run:
-        check_model_place(target, place, paths)
+    if not work.dry_run:
+        check_model_place(work, place, paths)
     plan = make_plan(options, paths, base)
 
     def check():
         if make_plan(options, paths, base) != plan:
             raise TableError("The table was changed while it was read: start again when it is complete.")
 
-    beside = place.parent if shared else None
-    filling = _filling(place, plan, force=target.force, dry_run=target.dry_run, beside=beside)
-    with _naming_what_is_kept(place), filling as folder:
+    with _naming_what_is_kept(place), _filling(place, plan, work) as folder:
         with discarding(folder):
             source = prepare_source(paths, base, format, options, folder)
             names_of_codes = list(find_class_names(source.schema, options.label).values())
@@ -319,8 +293,7 @@ def open_in_parts(
                     f"{source.name} has the labels of {show(options.label)} as codes of Hugging Face, whose "
                     "names a run in parts cannot use: correct it in memory, or save the names as text."
                 )
-        goes_to = None if target.dry_run else place
-        yield Opened(source, options, goes_to, target.force, check, folder, base)
+        yield Opened(source, options, None if work.dry_run else place, check, folder, base)
 
 
 def choose_place(
@@ -344,14 +317,13 @@ def make_plan(options: Options, paths: Sequence[Place], base: Place) -> dict[str
 
 
 @contextmanager
-def _filling(
-    place: Path, plan: dict[str, Any], *, force: bool, dry_run: bool, beside: Path | None
-) -> Iterator[Path]:
+def _filling(place: Path, plan: dict[str, Any], work: Work) -> Iterator[Path]:
     """Give a folder to work in; if the work fails, it stays only if it holds something to continue with."""
+    beside = place.parent if work.engine == "dask" else None
     with (
         tempfile.TemporaryDirectory(prefix=".subsvms-", dir=beside)
-        if dry_run
-        else resume_folder(place, plan, force=force) as name
+        if work.dry_run
+        else resume_folder(place, plan, force=work.force) as name
     ):
         folder = Path(name)
         for part in (name for name in names.FOLDERS if name != names.STAGED):
@@ -394,15 +366,15 @@ def _naming_what_is_kept(place: Path) -> Iterator[None]:
         raise KeyboardInterrupt(f"what is done {kept}") from None
 
 
-def check_model_place(target: Target, place: Path, inputs: Sequence[Place]) -> None:
+def check_model_place(work: Work, place: Path, inputs: Sequence[Place]) -> None:
     """Raise an error if the classifier is to be saved where it cannot be, beside the folder of the run."""
-    if target.model is None:
+    if work.save_model is None:
         return
-    model, result = target.model.resolve(), place.resolve()
+    model, result = work.save_model.resolve(), place.resolve()
     if {model, *model.parents} & {result, result.with_name(place.name + UNFINISHED)}:
         raise TableError(
             "{model!r}{save_model:aside} is the folder of the result, or inside it: choose another place for "
             "the model.",
-            model=str(target.model),
+            model=str(work.save_model),
         )
-    check_target(target.model, inputs, force=target.force)
+    check_target(work.save_model, inputs, force=work.force)

@@ -107,7 +107,7 @@ class BatchCorrector:
 
     def vote(self, batch: Any, rows: np.ndarray | None, *, n_jobs: int = 1) -> Votes:
         """Return the votes on a batch, of SVMs that were not trained on the row, or probabilities in it."""
-        p = DEFAULT.read(self.hold(batch), self.labels.classes, self.options, rows)
+        p = DEFAULT.read(self.hold(batch), self.labels.classes.names, self.options, rows)
         if p is not None:
             return make_votes(p)
         effort = Effort(n_jobs, self.learned.model.device)
@@ -140,7 +140,7 @@ class BatchCorrector:
         """The Arrow type of labels in files of a run."""
         import pyarrow as pa
 
-        return pa.array(self.labels.classes).type
+        return pa.array(self.labels.classes.names).type
 
     def hold(self, batch: Any) -> LabelledTable:
         """Return a batch as a part of the table, with labels that are not read."""
@@ -170,7 +170,6 @@ class PartWork:
     corrector: BatchCorrector
     folder: Path | None  # None to write nothing
     n_jobs: int = 1
-    batch_rows: int | None = None
     token: str = ""  # of this run: a worker left over from an earlier one must not write into its folder
 
 
@@ -232,7 +231,7 @@ def read_with_votes(work: PartWork, unit: Unit) -> Iterator[tuple[Any, np.ndarra
     if path is not None and path.is_file():
         with np.load(path) as file:
             saved = Votes(**file)
-    for first, batch in work.source.read(unit, batch_rows=work.batch_rows):
+    for first, batch in work.source.read(unit):
         rows = np.arange(first, first + len(batch))
         given = corrector.labels.read(batch)
         if saved is None:
@@ -261,10 +260,8 @@ def do_part(work: PartWork, unit: Unit) -> Part:
 
 
 def vote_on_unit(work: PartWork, unit: Unit) -> tuple[np.ndarray, ...]:
-    """Count the votes on a unit and save them; return score, quality and number of each flagged row.
-
-    With `max_error_rate`, which labels may change is known only when all votes have been counted.
-    """
+    """Count the votes on a unit and save them; return score, quality and number of each flagged row."""
+    # With `max_error_rate`, which labels may change is known only when all votes have been counted.
     all_votes, found = [], []
     for _, rows, given, votes in read_with_votes(work, unit):
         verified = find_verified(work.corrector.verified, rows)

@@ -6,6 +6,7 @@ stopped need not draw them again. What was learned judges every row of the table
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,17 +25,16 @@ from subsvms.app.options import Options
 from subsvms.app.quoting import show
 from subsvms.app.runs.engines import Engine
 from subsvms.app.runs.other_judges import DEFAULT, Judge, stand_in
-from subsvms.app.runs.source import Source, Unit, check_columns, join_digests, release_memory
+from subsvms.app.runs.source import Source, Unit, join_digests, release_memory
 from subsvms.app.runs.tally import Grouping, learn_grouping
 from subsvms.app.tables.addresses import Place
-from subsvms.app.tables.files import digest_file
+from subsvms.app.tables.files import check_named, digest_file
 from subsvms.app.tables.labels import Labels, check_few, check_type, encode_labels, learn_labels
 from subsvms.app.tables.table import LabelledTable, number_name
 from subsvms.correction._learn import Learned, Sample, learn
 from subsvms.correction._rule import Settings
 from subsvms.ensemble import SubSVMClassifier
-from subsvms.ensemble import _sampling as sampling
-from subsvms.ensemble._sampling import EVERY, SAMPLE, Drawing, count_kept, hash_rows, keep_smallest
+from subsvms.ensemble._sampling import Drawing, count_kept, draw_hashed, draw_rows, hash_rows, keep_smallest
 from subsvms.exceptions import TableError
 
 
@@ -80,18 +80,17 @@ class Survey:
 def learn_from(
     source: Source, options: Options, engine: Engine | None = None, *, features: Any = None,
     judge: Judge = DEFAULT, n_jobs: int | None = 1, device: str = "cpu", folder: Path | None = None,
-    batch_rows: int | None = None,
 ) -> Survey:  # fmt: skip
     """Learn from a table; `features` replace its columns, and `folder` is that of a run in parts."""
-    check_named(source, options)
+    check_options(source, options)
     judge.check(options)
     if source.table is not None:
         table, classes = source.table, Classes.of(source.table.classes).names
-        drawing = sampling.draw_rows(table.codes, len(classes), seed=options.random_state)
+        drawing = draw_rows(table.codes, len(classes), seed=options.random_state)
         at_hand = AtHand(table, np.arange(len(table)), table.codes, classes, drawing)
     else:
         assert engine is not None
-        at_hand = draw_from(source, options, engine, folder, batch_rows)
+        at_hand = draw_from(source, options, engine, folder)
     table, sample = at_hand.table, at_hand.sample
     # a run in memory groups by what it has, one in parts by the sample
     grouped = sample if source.table is None else table
@@ -132,24 +131,22 @@ def read_named(table: LabelledTable, options: Options) -> tuple[np.ndarray, dict
     return numbers, {value: number for value, number in pairs if not is_missing(value)}
 
 
-def check_named(source: Source, options: Options) -> None:
+def check_options(source: Source, options: Options) -> None:
     """Raise an error if an option names a column that the table does not have."""
     lists = ["by"] if source.table is not None else ["exclude", "only", "keep", "by"]  # features check others
     named = {option: getattr(options, option) for option in lists}
     for option in ("id_column", "groups"):
-        column = getattr(options, option)
-        named[option] = () if column is None else (column,)
+        named[option] = [name for name in (getattr(options, option),) if name is not None]
+    known = [name for name in source.schema.names if name != options.label]
     for option, columns in named.items():
-        check_columns(source, columns, option, options.label)
+        check_named(columns, known, option, source.name, options.label)
 
 
 def learn_features(
     at_hand: AtHand, sample: LabelledTable, options: Options, features: Any, p: np.ndarray | None = None
 ) -> tuple[Features, Table]:
-    """Return features that are made from the sample, and the matrix of all rows at hand.
-
-    Without features, probabilities p that judge the labels take their place.
-    """
+    """Return features that are made from the sample, and the matrix of all rows at hand."""
+    # Where a table has none, probabilities p that judge the labels take their place.
     exclude = options.exclude if features is not None else options.left_out
     if features is not None or at_hand.table.matrix is not None:
         sample = at_hand.table
@@ -209,40 +206,36 @@ def find_verified(verified: dict[int, int], rows: np.ndarray | None) -> np.ndarr
 # The rows at hand
 
 
-def draw_from(
-    source: Source, options: Options, engine: Engine, folder: Path | None, batch_rows: int | None
-) -> AtHand:
+def draw_from(source: Source, options: Options, engine: Engine, folder: Path | None) -> AtHand:
     """Return the rows of a table in parts that are in the pool or in the sample, drawn or as drawn before."""
     check_type(source.schema.field(options.label).type, source.name, options.label)
     drawn = None if folder is None else load_drawn(folder)
-    counts, drawing, digest, rows = drawn or (*survey_source(source, options, engine, batch_rows), None)
+    counts, drawing, digest, rows = drawn or (*survey_source(source, options, engine), None)
     labels = interpret_counts(counts, source, options)
     if rows is None:
-        rows = fetch_rows(source, labels, drawing, engine, batch_rows)
+        rows = fetch_rows(source, labels, drawing, engine)
         if folder is not None:
             save_drawn(counts, drawing, digest, rows, folder)
     number = name_row_column(source)
     columns = rows.drop_columns([number])
     given = labels.read(columns)
     table = LabelledTable(
-        columns=columns, label=labels.column, labels=labels.name(given), matrix=None, name=source.name,
-        paths=source.paths, format=source.format, digest=digest, notes=labels.notes,
+        columns=columns, label=labels.column, labels=labels.classes.name(given), matrix=None,
+        name=source.name, paths=source.paths, format=source.format, digest=digest, notes=labels.notes,
         decimal_comma=source.decimal_comma,
     )  # fmt: skip
-    return AtHand(table, rows[number].to_numpy(), given, labels.classes, drawing, labels)
+    return AtHand(table, rows[number].to_numpy(), given, labels.classes.names, drawing, labels)
 
 
-def survey_source(
-    source: Source, options: Options, engine: Engine, batch_rows: int | None = None
-) -> tuple[dict[Any, int], Drawing, str]:
+def survey_source(source: Source, options: Options, engine: Engine) -> tuple[dict[Any, int], Drawing, str]:
     """Count the labels and draw rows; return the counts, the drawing, and the digest of the files."""
     census, done = EMPTY, 0
-    for found in engine.map(count_unit, (source, options, batch_rows), source.units):
+    for found in engine.map(count_unit, (source, options), source.units):
         census, done = census.merge(found, options.pool_size), done + 1
         check_few(list(census.counts), source.name, options.label)
         announce("counting labels", done, len(source.units))
     counts = dict(sorted(census.counts.items(), key=lambda item: str(item[0])))
-    numbers = interpret_counts(counts, source, options).numbers
+    numbers = interpret_counts(counts, source, options).classes.spellings
     digests = dict(engine.map(digest_path, None, source.paths))
     drawing = draw(census, numbers, seed=options.random_state, pool_size=options.pool_size)
     return counts, drawing, join_digests([digests[path] for path in source.paths])
@@ -257,11 +250,11 @@ def interpret_counts(counts: dict[Any, int], source: Source, options: Options) -
     )  # fmt: skip
 
 
-def count_unit(shared: tuple, unit: Unit) -> "Census":
-    """Return the census of a unit's labels; `shared` is (source, options, batch_rows)."""
-    source, options, batch_rows = shared
+def count_unit(shared: tuple[Source, Options], unit: Unit) -> "Census":
+    """Return the census of a unit's labels."""
+    source, options = shared
     census = EMPTY
-    for first, batch in source.read(unit, [options.label], batch_rows):
+    for first, batch in source.read(unit, [options.label]):
         values, codes = encode_labels(batch[options.label])
         check_few(values, source.name, options.label)
         rows = np.arange(first, first + len(codes))
@@ -275,27 +268,25 @@ def digest_path(_: None, path: Place) -> tuple[Place, str]:
     return path, digest_file(path)
 
 
-def fetch_rows(
-    source: Source, labels: Labels, drawing: Drawing, engine: Engine, batch_rows: int | None
-) -> Any:
+def fetch_rows(source: Source, labels: Labels, drawing: Drawing, engine: Engine) -> Any:
     """Return the rows of pool and sample, with their numbers and in their order."""
     import pyarrow as pa
 
     parts = []
-    for found in engine.map(fetch_unit, (source, labels, drawing, batch_rows), source.units):
+    for found in engine.map(fetch_unit, (source, labels, drawing), source.units):
         parts.append(found)
         announce("drawing a sample", len(parts), len(source.units))
     joined = pa.concat_tables(parts).combine_chunks()
     return joined.take(np.argsort(joined[name_row_column(source)].to_numpy()))
 
 
-def fetch_unit(shared: tuple, unit: Unit) -> Any:
-    """Return the rows of a unit to learn from; `shared` is (source, labels, drawing, batch_rows)."""
+def fetch_unit(shared: tuple[Source, Labels, Drawing], unit: Unit) -> Any:
+    """Return the rows of a unit to learn from."""
     import pyarrow as pa
 
-    source, labels, drawing, batch_rows = shared
+    source, labels, drawing = shared
     found, name = [], name_row_column(source)
-    for first, batch in source.read(unit, batch_rows=batch_rows):
+    for first, batch in source.read(unit):
         rows = np.arange(first, first + len(batch))
         chosen = np.flatnonzero(drawing.in_sample(rows) | drawing.in_pool(rows, labels.read(batch)))
         found.append(batch.take(chosen).append_column(name, pa.array(rows[chosen])))
@@ -326,8 +317,6 @@ def load_drawn(folder: Path) -> tuple[dict[Any, int], Drawing, str, Any] | None:
     if not (folder / DRAWN).is_file():
         return None
     note = json.loads((folder / DRAWN).read_text(encoding="utf-8"))
-    if "counts" not in note:  # version 0.1.0 kept less
-        return None
     drawn = note["drawing"]
     hashes = {name: np.array(drawn[name], np.uint64)[()] for name in ("last", "last_overall")}
     drawing = Drawing(**drawn | hashes | {"sizes": np.array(drawn["sizes"])})
@@ -370,23 +359,19 @@ def take_census(
     for code, value in (*enumerate(values), (-1, None)):
         own = hashes[codes == code]
         if len(own):
-            counts[value] = counts.get(value, 0) + len(own)
-            before = smallest.get(value, np.array([], np.uint64))
-            smallest[value] = keep_smallest(np.concatenate([before, own]), kept)
+            counts[value], smallest[value] = len(own), keep_smallest(own, kept)
     return Census(counts, smallest, keep_smallest(hashes, kept))
 
 
-def draw(census: Census, numbers: dict[Any, int], *, seed: int, pool_size: int | None) -> Drawing:
+def draw(census: Census, numbers: Mapping[Any, int], *, seed: int, pool_size: int | None) -> Drawing:
     """Return which rows to fetch."""
-    n_classes = max(numbers.values()) + 1
-    own = [[value for value, number in numbers.items() if number == c] for c in range(n_classes)]
+    own = [
+        [value for value, number in numbers.items() if number == c] for c in range(max(numbers.values()) + 1)
+    ]
     sizes = np.array([sum(census.counts[value] for value in values) for values in own])
+
+    def list_hashes(c):
+        return np.concatenate([census.smallest[value] for value in own[c]])
+
     n_rows = sum(census.counts.values())
-    pool_size = pool_size or sampling.choose_pool_size(n_rows)
-    quota, capped = sampling.limit_pool(sizes, pool_size)
-    last = np.full(n_classes, EVERY)
-    for c in np.flatnonzero(sizes > quota):
-        last[c] = keep_smallest(np.concatenate([census.smallest[value] for value in own[c]]), quota)[-1]
-    n_sample = min(n_rows, SAMPLE * pool_size)
-    last_overall = EVERY if n_sample == n_rows else census.overall[n_sample - 1]
-    return Drawing(seed, last, last_overall, sizes, capped, n_sample)
+    return draw_hashed(sizes, n_rows, census.overall, list_hashes, seed=seed, pool_size=pool_size)

@@ -20,7 +20,7 @@ from subsvms._effort import announce
 from subsvms._states import distrust, encode_state, join_states, read_state, require
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.features.scalers import ArrayScaler, SparseScaler, load_array
-from subsvms.app.quoting import suggest
+from subsvms.app.quoting import suggest_file
 from subsvms.app.runs.run import Run
 from subsvms.app.tables.files import check_target, find_output_format
 from subsvms.app.tables.table import LabelledTable, number_name, place_beside, read_table, write_table
@@ -59,10 +59,8 @@ class Model:
 
 @contextmanager
 def saving_model(model: Model, path: str | os.PathLike) -> Iterator[None]:
-    """Write a model beside its place; it is moved there if the block raises no error.
-
-    The same model gives the same bytes.
-    """
+    """Write a model beside its place; it is moved there if the block raises no error."""
+    # The same model gives the same bytes.
     path = Path(path).resolve()  # a link remains a link to the file
     check_is_fitted(model.classifier)
     _check_together(model)
@@ -97,11 +95,7 @@ def load_model(path: str | os.PathLike) -> Model:
             "{path!r} is a folder: give a file that subsvms correct {save_model} wrote.", path=str(path)
         )
     if not path.is_file():
-        others = os.listdir(path.parent) if path.parent.is_dir() else []
-        hint = (
-            suggest(path.name, [one for one in others if one != path.name]) or ": check its name and folder."
-        )
-        raise TableError(f"There is no model file {str(path)!r}{hint}")
+        raise TableError(f"There is no model file {str(path)!r}{suggest_file(path)}")
     try:
         state = read_state(path)
     except OSError as error:
@@ -156,18 +150,21 @@ def predict_file(
     output: str | os.PathLike | None = None, features: str | os.PathLike | None = None, force: bool = False,
     reading: dict[str, Any] | None = None, n_jobs: int | None = None, device: str = "cpu",
 ) -> Predictions:  # fmt: skip
-    """Label the rows of a file, and write a copy of it with two more columns.
-
-    The columns are the predicted label and the share of the SVMs that vote for it. LIBSVM text has no room
-    for columns: there the copy is a table of its own, with the number of each row, from 1, and the two.
-    """
+    """Label the rows of a file, and write a copy of it with two more columns."""
+    # The columns are the predicted label and the share of the SVMs that vote for it. LIBSVM text has no room
+    # for columns: there the copy is a table of its own, with the number of each row, from 1, and the two.
     check_device(device)
     model = load_model(model_path)
     announce("reading the table")
     table = read_table(where, None, **(reading or {}))
     ending = ".csv" if table.format == "svmlight" else None
     path = Path(output) if output is not None else place_beside(table, "predicted", ending)
-    _check_output(table, path, force=force)  # before the votes, which may take minutes
+    if find_output_format(path) == "svmlight":  # before the votes, which may take minutes
+        raise TableError(
+            f"{str(path)!r} asks for LIBSVM text, which has no place for predictions beside the labels: give "
+            "a name that ends in .csv."
+        )
+    check_target(path, table.paths, force=force)
     announce("making features")
     X, notes = _make_features(model, table, features)
     announce("voting on rows")
@@ -182,15 +179,6 @@ def predict_file(
     columns[number_name("vote_share", taken)] = np.round(share, DIGITS)
     write_table(copy, path, extra_columns=columns, force=force)
     return Predictions(model, table, path, labels, share, (*table.notes, *notes))
-
-
-def _check_output(table, path, *, force):
-    if find_output_format(path) == "svmlight":
-        raise TableError(
-            f"{str(path)!r} asks for LIBSVM text, which has no place for predictions beside the labels: give "
-            "a name that ends in .csv."
-        )
-    check_target(path, table.paths, force=force)
 
 
 def _number_rows(table):

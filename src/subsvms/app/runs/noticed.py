@@ -148,10 +148,8 @@ def find_order(run: Run) -> dict[str, Any] | None:
 
 
 def measure_order(X: Table) -> tuple[np.ndarray, np.ndarray]:
-    """Return how much the means of each column differ between tenths, and these (10, n_columns).
-
-    The first is zero for columns with too few values that count: about as many as n / kurtosis.
-    """
+    """Return how much the means of each column differ between tenths, and these (10, n_columns)."""
+    # The first is zero for columns with too few values that count: about as many as n / kurtosis.
     n = X.shape[0]
     ends = np.linspace(0, n, TENTHS + 1).astype(int)
     sizes, sums = np.maximum(np.diff(ends), 1)[:, None], np.zeros((TENTHS, 4, X.shape[1]))

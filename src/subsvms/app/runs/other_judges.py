@@ -18,8 +18,8 @@ from sklearn.pipeline import Pipeline
 from subsvms.app.features.make import Features
 from subsvms.app.features.scalers import ArrayScaler, load_numbers
 from subsvms.app.options import Options
-from subsvms.app.quoting import name_some, show, suggest
-from subsvms.app.tables.files import digest_file
+from subsvms.app.quoting import suggest_file
+from subsvms.app.tables.files import check_named, digest_file
 from subsvms.app.tables.table import LabelledTable, as_arrow, read_table
 from subsvms.correction._frames import find_style
 from subsvms.correction._groups import group_rows
@@ -40,8 +40,8 @@ from subsvms.exceptions import Sentence, Setting, TableError
 TWO = "{estimator} and {pred_probs} are both judges: give one of them."
 SET = "{name} is about SVMs, and {judge} judges in their place: leave one of them out."
 NO_FILE = (
-    "There is no file {path!r} with probabilities{hint} ({pred_probs} takes a file, or the names of columns "
-    "of the table, one for each class)."
+    "There is no file {path!r} with probabilities, and {pred_probs} takes a file or the names of columns of "
+    "the table, one for each class{hint}"
 )
 ONE_LINE = (
     "A pipeline takes the frame as it is, which has one line an answer ({annotator_column}): give a "
@@ -66,9 +66,7 @@ class Judge:
             return cls()
         path = Path(pred_probs)
         if not path.is_file():
-            others = os.listdir(path.parent) if path.parent.is_dir() else []
-            hint = suggest(path.name, others).rstrip("?") or ": check its name and folder"
-            raise TableError(NO_FILE, path=str(path), hint=hint)
+            raise TableError(NO_FILE, path=str(path), hint=suggest_file(path))
         return cls(pred_probs=path, digest=digest_file(path))
 
     @property
@@ -113,7 +111,8 @@ class Judge:
             return None
         X: Any = self.pred_probs
         if options.pred_probs:
-            check_named(table, options.pred_probs)
+            known = table.columns.column_names if table.matrix is None else ()
+            check_named(options.pred_probs, known, "pred_probs", table.name)
             X = read_columns(table.columns, options.pred_probs, decimal_comma=table.decimal_comma)
         elif self.path is not None and self.path.suffix.lower() in (".npy", ".npz"):
             X = load_numbers(self.path)
@@ -152,16 +151,6 @@ DEFAULT = Judge()  # SVMs
 def stand_in(p: np.ndarray) -> Features:
     """Return probabilities as features of a table that has none, to find rows that are alike."""
     return replace(Features(*ArrayScaler.fit(p, "pred_probs")), stand_in=True)
-
-
-def check_named(table: LabelledTable, names: Sequence[str]) -> None:
-    """Raise an error if the columns of probabilities are not in the table."""
-    known = table.columns.column_names
-    for name in names:
-        if table.matrix is not None or name not in known:
-            hint = suggest(name, known) or f": its columns are {name_some(known)}"
-            words = "{pred_probs} names {name}, which is not a column of {table}{hint}"
-            raise TableError(words, name=show(name), table=table.name, hint=hint)
 
 
 def read_columns(columns: Any, names: Sequence[str], *, decimal_comma: bool) -> dict[str, np.ndarray]:

@@ -146,10 +146,8 @@ def get_ending(table: LabelledTable) -> str:
 
 
 def show_given(table: LabelledTable) -> dict[str, Any]:
-    """Return the column that stands beside changed labels: those that were given, as the file spells them.
-
-    LIBSVM text has no place for columns.
-    """
+    """Return the column that stands beside changed labels: those that were given, as the file spells them."""
+    # LIBSVM text has no place for columns.
     if table.format == "svmlight":
         return {}
     return {number_name(f"{table.label}_given", table.columns.column_names): table.as_written}
@@ -242,9 +240,8 @@ def as_storable(table: Any) -> Any:
 def render_page(summary: Summary, run: Run) -> str:
     """Return the page for people."""
     charts = draw_charts(run.correction, moves=run.tally.moves, features=run.features.X)
-    steps = [
-        step for step in summary.told.next if getattr(step, "kind", "") != "look"
-    ]  # they are on this page
+    # the rows to look at are on this page
+    steps = [step for step in summary.told.next if getattr(step, "kind", "") != "look"]
     return render_report(summary.advising(steps).flatten(), charts)
 
 
@@ -268,7 +265,7 @@ def write_record(
             return os.path.relpath(path.resolve(), place.resolve())
         return None if path is None else str(path)
 
-    kept = labels and {"classes": labels.classes.tolist(), "values": list(labels.numbers.items())}
+    kept = labels and {"classes": labels.classes.labels, "values": list(labels.classes.spellings.items())}
     record = {
         "subsvms": FORMAT, "version": summary.about.version,
         "input": {

@@ -5,7 +5,7 @@ table's order; an audit needs this order exactly, so the quality is not rounded 
 from here: what takes long to import is imported where it is used.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +39,8 @@ def get_label_type(table: LabelledTable) -> Any:
     return plain_type(table.columns.schema.field(table.label).type)
 
 
-def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional: Any = ()) -> Read:
-    """Return what a Parquet file in the folder of a run holds."""
+def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional: Sequence[str] = ()) -> Read:
+    """Return what a Parquet file in the folder of a run holds; optional columns may all be missing."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -49,8 +49,8 @@ def read_stored(path: Path, schema: Any, build: Callable[[Any], Read], optional:
     with explaining_damage(path):
         with parquet.ParquetFile(path) as file:
             found = file.read()
-        more = {field.name for field in optional} <= set(found.column_names)
-        schema = pa.schema([*schema, *(optional if more else ())])
+        lacking = () if set(optional) <= set(found.column_names) else optional
+        schema = pa.schema([field for field in schema if field.name not in lacking])
         found = check_values(found.select(schema.names))
         check_types(found, schema)
         return build(found)
@@ -96,8 +96,8 @@ def _check_shares(found):
 # issues.parquet
 
 
-def make_schema(label_type: Any) -> Any:
-    """Return the columns of ours in issues.parquet, a pyarrow.Schema, for labels of this Arrow type."""
+def make_schema(label_type: Any, more: Sequence[str] = ()) -> Any:
+    """Return columns of ours in issues.parquet, a pyarrow.Schema, for labels of this Arrow type."""
     import pyarrow as pa
 
     fields = (
@@ -105,23 +105,16 @@ def make_schema(label_type: Any) -> Any:
         ("is_label_issue", pa.bool_()), *((name, pa.float64()) for name in SHARES),
         ("withstands", pa.int64()), ("action", pa.string()), ("reason", pa.string()),
         *((side, pa.list_(pa.int64())) for side in SIDES),
+        *zip(more, (pa.int64(), pa.list_(pa.int64()), pa.list_(pa.float64())), strict=False),
     )  # fmt: skip
-    unknown = ("given_label", "withstands", *SHARES)  # only votes of SVMs are known to withstand a change
+    # only votes of SVMs are known to withstand a change
+    unknown = ("given_label", "withstands", "flips", *SHARES)
     return pa.schema([pa.field(name, kind, nullable=name in unknown) for name, kind in fields])
-
-
-def make_carrier_schema() -> Any:
-    """Return the columns of `Carriers`, a pyarrow.Schema."""
-    import pyarrow as pa
-
-    kinds = (pa.int64(), pa.list_(pa.int64()), pa.list_(pa.float64()))
-    pairs = zip(CARRIERS, kinds, strict=True)
-    return pa.schema([pa.field(name, kind, nullable=name == "flips") for name, kind in pairs])
 
 
 def list_types(label_type: Any) -> dict[str, Any]:
     """Return the types of the columns of ours in issues.parquet."""
-    return {field.name: field.type for field in (*make_schema(label_type), *make_carrier_schema())}
+    return {field.name: field.type for field in make_schema(label_type, CARRIERS)}
 
 
 def name_values(names: Iterable[str], own: Iterable[str]) -> dict[str, str]:
@@ -136,8 +129,8 @@ def name_values(names: Iterable[str], own: Iterable[str]) -> dict[str, str]:
 
 def read_issues(folder: Path, label_type: Any, n_rows: int, classes: list) -> Any:
     """Return what a run wrote about the labels of a table, as a pyarrow.Table."""
-    schema, optional = make_schema(label_type), make_carrier_schema()
-    return read_stored(folder / ISSUES, schema, lambda found: check_issues(found, n_rows, classes), optional)
+    schema = make_schema(label_type, CARRIERS)
+    return read_stored(folder / ISSUES, schema, lambda found: check_issues(found, n_rows, classes), CARRIERS)
 
 
 def check_issues(found: Any, n_rows: int, classes: list) -> Any:
@@ -232,18 +225,18 @@ class Scores:
             "confidence": np.round(self.confidence, DIGITS), "vote_share": np.round(self.vote_share, DIGITS),
             **{name: getattr(self, name) for name in (*MARKS, *RULED)},
         }  # fmt: skip
-        schema = _make_scores_schema(label_type, MARKS + RULED)
+        schema = _make_scores_schema(label_type)
         numbers = {name: pa.array(values, from_pandas=True) for name, values in found.items()}
         return pa.table(labels | numbers).select(schema.names).cast(schema)
 
 
-def _make_scores_schema(label_type, marks=MARKS):
+def _make_scores_schema(label_type):
     import pyarrow as pa
 
     fields = (
         ("row", pa.int64()), ("given_label", label_type), ("suggested_label", label_type),
         *((name, pa.float64()) for name in SHARES),
-        *((name, pa.bool_()) for name in marks),
+        *((name, pa.bool_()) for name in (*MARKS, *RULED)),
     )  # fmt: skip
     unknown = ("given_label", "label_quality", "vote_share")
     return pa.schema([pa.field(name, kind, nullable=name in unknown) for name, kind in fields])
@@ -280,7 +273,7 @@ def read_scores(folder: Path, table: LabelledTable) -> Scores:
             raise ValueError("the labels are not those of the table")
         return scores
 
-    return read_stored(folder / SCORES, _make_scores_schema(get_label_type(table)), build, _list_ruled())
+    return read_stored(folder / SCORES, _make_scores_schema(get_label_type(table)), build, RULED)
 
 
 def read_score_parts(folder: Path, label_type: Any, labels: list, n_rows: int) -> Scores:
@@ -289,7 +282,7 @@ def read_score_parts(folder: Path, label_type: Any, labels: list, n_rows: int) -
 
     place, schema = folder / SCORE_PARTS, _make_scores_schema(label_type)
     paths = sorted(place.glob("*.parquet"))
-    parts = [read_stored(path, schema, lambda found: found, _list_ruled()) for path in paths]
+    parts = [read_stored(path, schema, lambda found: found, RULED) for path in paths]
     if not parts:
         raise _miss("folder", place, folder)
     with explaining_damage(place):
@@ -312,12 +305,6 @@ def _build_scores(found: Any, classes: Classes, n_rows: int) -> Scores:
     marks = {name: found[name].to_numpy() for name in (*MARKS, *RULED) if name in found.column_names}
     old = {"flagged": marks["changed"], "held_back": np.zeros(n_rows, dtype=bool)}
     return Scores(classes.names, given, suggested, quality, confidence, share, **(old | marks))
-
-
-def _list_ruled():
-    import pyarrow as pa
-
-    return [pa.field(name, pa.bool_(), nullable=False) for name in RULED]
 
 
 def _number(labels, classes):

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from subsvms._effort import announce
 from subsvms._labels import Classes
 from subsvms.app.names import FINAL_PARTS, SCORE_PARTS, SCRAP, SEPARATOR, STAGED, TOKEN
 from subsvms.app.options import Options
-from subsvms.app.quoting import first_sentence, show
+from subsvms.app.quoting import explaining_each, first_sentence, show
 from subsvms.app.runs.folder import fill_folder, refuse, remove_known
 from subsvms.app.runs.parquet_files import DIGITS, open_scores
 from subsvms.app.runs.record import Record
@@ -58,7 +59,7 @@ def stage_files(
                 batches = _open_arrow(path)
             else:
                 separator, batches = _open_text(path, name, format, label, encoding, separator)
-        tables = _explain_each(name, batches)
+        tables = explaining_each(batches, partial(_explain_reading, name))
         schema = next(tables)
         check_names(schema.names, name, label)
         difference = find_difference(schema, known or schema)
@@ -98,17 +99,6 @@ def _explain_reading(name: str, *errors: type[Exception]) -> Iterator[None]:
         hint = Sentence(", or name its encoding{encoding:aside}" if is_encoding else "")
         words = "{name} cannot be read ({reason}): fix the file{hint}."
         raise TableError(words, name=name, reason=reason, hint=hint) from None
-
-
-def _explain_each(name: str, batches: Iterator) -> Iterator:
-    """Yield what an iterator over a file yields."""
-    while True:
-        with _explain_reading(name):
-            try:
-                batch = next(batches)
-            except StopIteration:
-                return
-        yield batch
 
 
 def _regroup(schema: Any, batches: Iterator) -> Iterator:
@@ -220,11 +210,9 @@ SHOWN_ROWS = 4096  # that show which columns repeat values
 
 @contextmanager
 def open_new(folder: Path, kind: str, name: str, token: str = "") -> Iterator[Path]:
-    """Provide a temporary path; the file is renamed when the block succeeds, and removed if it fails.
-
-    `token` is that of the run: a worker left over from an earlier one must not write into its folder. Two
-    workers may process the same unit at once, if a cluster takes a slow worker for dead.
-    """
+    """Provide a temporary path; the file is renamed when the block succeeds, and removed if it fails."""
+    # `token` is that of the run: a worker left over from an earlier one must not write into its folder. Two
+    # workers may process the same unit at once, if a cluster takes a slow worker for dead.
     path = folder / kind / f".{name}-{secrets.token_hex(8)}"
     try:
         yield path
@@ -258,10 +246,8 @@ def open_writer(folder: Path | None, number: int, kinds: tuple[str, ...], token:
 
 
 def open_parquet(path: Path, first: Any) -> Any:
-    """Return a writer of tables like this one, which is the first of them.
-
-    Numbers that hardly repeat take six times as long to write with a dictionary, and more space.
-    """
+    """Return a writer of tables like this one, which is the first of them."""
+    # Numbers that hardly repeat take six times as long to write with a dictionary, and more space.
     import pyarrow as pa
     from pyarrow import compute, parquet
 
@@ -301,9 +287,9 @@ def replace_labels(
     from pyarrow import compute
 
     place = batch.column_names.index(meaning.column)
-    field, column, names = batch.schema.field(place), batch.column(place), pa.array(meaning.classes)
+    field, column, names = batch.schema.field(place), batch.column(place), pa.array(meaning.classes.names)
     beside = names.take(pa.array(given, mask=given < 0))
-    if meaning.merged:
+    if meaning.classes.merged:
         new = new | (given >= 0)
         beside = compute.if_else(pa.array(given < 0), None, column.cast(names.type).combine_chunks())
     if new.any():
@@ -343,7 +329,7 @@ def write_final(
         base, options = as_place(str(record.input.base)), record.options
         source = prepare_source(paths, base, find_part_format(paths, options.format), options, folder)
         assert record.labels is not None  # without them the run could not be opened
-        meaning = Labels(options.label, Classes.of(record.labels.classes).names, dict(record.labels.values))
+        meaning = Labels(options.label, Classes.of(record.labels.classes, dict(record.labels.values)))
         n_changed = write_parts(source, meaning, labels, dropped, folder)
         remove_known(folder, SCRAP.fullmatch)
     return n_changed
@@ -371,7 +357,7 @@ def write_parts(
 ) -> int:
     """Write a file for each unit of a table, and return how many labels differ from the given ones."""
     rows = np.array(sorted(labels), dtype=np.int64)
-    codes = Classes(meaning.classes).number([labels[row] for row in rows.tolist()])
+    codes = meaning.classes.number([labels[row] for row in rows.tolist()])
     left_out, n_changed = np.array(sorted(dropped), dtype=np.int64), 0
     for unit in source.units:
         with ExitStack() as stack:
@@ -384,7 +370,7 @@ def write_parts(
                 gone = left_out[slice(*np.searchsorted(left_out, [first + 1, first + 1 + len(batch)]))]
                 kept = ~np.isin(np.arange(first + 1, first + 1 + len(batch)), gone)
                 n_changed += int(np.sum((new != given) & kept))
-                batch = replace_labels(batch, meaning, given, new != given, meaning.name(new))
+                batch = replace_labels(batch, meaning, given, new != given, meaning.classes.name(new))
                 if file is None:
                     file = stack.enter_context(open_parquet(folder / name_part(unit.number), batch))
                 file.write_table(batch if kept.all() else batch.filter(kept))

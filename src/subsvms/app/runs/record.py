@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, field, fields, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from subsvms.app.tables.addresses import is_address
 from subsvms.exceptions import TableError
 
 FORMAT = 2  # raised when an older reader could misread it
+RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")  # whose versions are recorded
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,14 @@ class Record:
         return self.files if self.report is None else self.files | {REPORT: self.report}
 
 
+def get_version(package: str) -> str:
+    """Return the version of a package that is installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
 def read_record(path: Path) -> Record:
     """Return what run.json says. Every value is checked: anybody may have edited it."""
     path = path / RECORD if path.is_dir() else path
@@ -78,8 +88,8 @@ def read_record(path: Path) -> Record:
         raise TableError(f"There is no file {shown}: give the folder of an earlier run, or its run.json.")
     try:
         found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-        version = found["subsvms"]
-        if version == FORMAT:
+        format = found["subsvms"]
+        if format == FORMAT:
             return _build_record(found, path.parent)
     except (OSError, ValueError, KeyError, RecursionError) as error:
         if path.name != RECORD:
@@ -92,7 +102,7 @@ def read_record(path: Path) -> Record:
             "correct on the table again."
         ) from None
     raise TableError(
-        f"{shown} has format {show(version)}, but this version of subsvms reads format {FORMAT}: use the "
+        f"{shown} has format {show(format)}, but this version of subsvms reads format {FORMAT}: use the "
         "version that wrote it, or run subsvms correct on the table again."
     )
 

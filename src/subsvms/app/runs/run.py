@@ -25,7 +25,7 @@ from subsvms.app.runs.judge import RANK, BatchCorrector, Part
 from subsvms.app.runs.learn import Survey, find_verified, hold_rows, learn_from
 from subsvms.app.runs.other_judges import DEFAULT, Judge
 from subsvms.app.runs.source import Source
-from subsvms.app.runs.tally import Group, Grouping, Tally, add_doubt, group_noise, read_groups
+from subsvms.app.runs.tally import Grouping, Tally, add_doubt, read_groups
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
@@ -74,11 +74,6 @@ class Run:
     kin: Kin | None = None  # rows that are copies, by their numbers in the table
 
     @property
-    def groups(self) -> dict[str, tuple[Group, ...]]:
-        """Noise by each column that was asked for."""
-        return {name: group_noise(counts) for name, counts in self.tally.groups.items()}
-
-    @property
     def table_notes(self) -> tuple[Note, ...]:
         """What the user must know about labels and columns of the table before using the result."""
         odd = (note for note in self.features.notes if note.kind != "unused")
@@ -102,16 +97,16 @@ class Run:
         """What happened to the columns that are not features."""
         both = (*self.table.notes, *self.features.notes)
         dropped = (note for note in both if note.kind == "unused")
-        used = (note_unused("the column {name} groups the rows", name=show(one)) for one in self.options.by)
-        words = "the column {name} holds answers of people"
-        people = [note_unused(words, name=show(one)) for one in self.options.answered]
-        words = "the column {name} holds probabilities, which judge"
-        people += [note_unused(words, name=show(one)) for one in self.options.pred_probs]
-        name = self.options.id_column
-        named = () if name is None else (note_unused("the column {name} names the rows", name=show(name)),)
-        name = self.options.groups
-        grouped = () if name is None else (note_unused(GROUPED, name=show(name)),)
-        return (*dropped, *used, *people, *named, *grouped)
+        options = self.options
+        uses = {
+            "the column {name} groups the rows": options.by,
+            "the column {name} holds answers of people": options.answered,
+            "the column {name} holds probabilities, which judge": options.pred_probs,
+            "the column {name} names the rows": [options.id_column],
+            GROUPED: [options.groups],
+        }
+        named = ((words, name) for words, names in uses.items() for name in names if name is not None)
+        return (*dropped, *(note_unused(words, name=show(name)) for words, name in named))
 
 
 def run_in_memory(
@@ -146,10 +141,8 @@ def run_in_memory(
 
 
 def look_for_origins(survey: Survey, correction: Correction) -> tuple[Origin, ...]:
-    """Return where contradicted labels gather, in columns that may say who labelled a row.
-
-    Columns that are grouped by anyway, that name the rows, or that hold dates are not looked at.
-    """
+    """Return where contradicted labels gather, in columns that may say who labelled a row."""
+    # Columns that are grouped by anyway, that name the rows, or that hold dates are not looked at.
     table, options, meanings = survey.at_hand.table, survey.options, survey.features.meanings
     if table.matrix is not None:
         return ()
@@ -249,7 +242,7 @@ def examine_parts(survey: Survey, whole: Part, effort: Effort) -> Finding:
         issues = Issues(correction, find_witnesses(X, given, rows, compared, suspicious=others))
     doubtful = issues.rows[sort_out(correction)[issues.rows] == UNSUSPICIOUS]
     n_labels = tally.n_flagged + tally.held_back + len(doubtful)
-    shown = replace(run, table=hold_rows(sample, columns, corrector.labels.name(given)))
+    shown = replace(run, table=hold_rows(sample, columns, corrector.labels.classes.name(given)))
     spared = (format_spared(n_rows, Halt[name]) for name, n_rows in tally.spared.items() if n_rows)
     return Finding(
         run, shown, numbers, issues, n_labels + tally.rows - tally.labelled, n_labels,

@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subsvms.app.quoting import first_sentence, show, suggest
+from subsvms.app.quoting import first_sentence, show
 from subsvms.app.tables.addresses import AccessError, Place, as_place, format_refusal, is_address, locate
 from subsvms.app.tables.arrow import are_alike, check_values, find_difference, use_plain_columns
 from subsvms.app.tables.files import check_names
 from subsvms.app.tables.table import LabelledTable
 from subsvms.app.tables.where import find_layout, list_files, name_files
-from subsvms.exceptions import Setting, TableError
+from subsvms.exceptions import TableError
 
 Columns = Sequence[str] | None
 Read = Iterator[tuple[int, Any]]  # the number of the first row, and a pyarrow.Table, of each batch
@@ -74,7 +74,7 @@ class Source:
         """As in `LabelledTable`."""
         return self.separator == ";"
 
-    def read(self, unit: Unit, columns: Columns = None, batch_rows: int | None = None) -> Read:
+    def read(self, unit: Unit, columns: Columns = None) -> Read:
         """Read the columns of a unit, one batch after the other."""
         assert self.table is not None
         whole = self.table.columns
@@ -87,14 +87,13 @@ class Files(Source):
 
     partitions: dict[str, Any]  # for each path, the values that its folders' names give
 
-    def read(self, unit: Unit, columns: Columns = None, batch_rows: int | None = None) -> Read:
+    def read(self, unit: Unit, columns: Columns = None) -> Read:
         """As in `Source`."""
         import pyarrow as pa
 
         at = unit.first
         try:
-            some = min(max(MAX_BATCH_CELLS // max(len(self.schema), 1), MIN_BATCH_ROWS), MAX_BATCH_ROWS)
-            for batch in self._scan(unit, columns, batch_rows or some):
+            for batch in self._scan(unit, columns):
                 if batch.num_rows:
                     yield at, pa.Table.from_batches([batch])
                     at += batch.num_rows
@@ -110,7 +109,7 @@ class Files(Source):
                 "they are read."
             )
 
-    def _scan(self, unit, columns, batch_rows):
+    def _scan(self, unit, columns):
         """Yield the record batches of a unit."""
         from pyarrow import dataset
 
@@ -119,8 +118,9 @@ class Files(Source):
         fragment = dataset.ParquetFileFormat(default_fragment_scan_options=checked).make_fragment(
             path, system, self.partitions.get(unit.path), list(unit.row_groups)
         )
+        n_rows = min(max(MAX_BATCH_CELLS // max(len(self.schema), 1), MIN_BATCH_ROWS), MAX_BATCH_ROWS)
         yield from map(check_values, fragment.to_batches(
-            self.schema, columns=columns, batch_size=batch_rows, use_threads=False,
+            self.schema, columns=columns, batch_size=n_rows, use_threads=False,
             batch_readahead=1, fragment_readahead=1,
         ))  # fmt: skip
 
@@ -224,19 +224,6 @@ def cut_file(fragment: Any, path: str) -> list[Unit]:
     return [Unit(0, path, tuple(group), 0, sum(sizes[number] for number in group)) for group in groups]
 
 
-def check_columns(source: Source, names: Sequence[str], option: str, label: str) -> None:
-    """Raise an error if an option names a column that does not exist, or the label."""
-    for name in names:
-        named = {"option": Setting(option), "name": show(name), "source": source.name}
-        if name == label and option != "exclude":
-            words = "{option} names {name}, which is the label of {source}: choose another column."
-            raise TableError(words, **named)
-        if name not in source.schema.names:
-            hint = suggest(name, [one for one in source.schema.names if one != label]) or "."
-            words = "{option} names {name}, which is not a column of {source}{hint}"
-            raise TableError(words, **named, hint=hint)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Batches(Source):
     """A table that a program provides in batches; it is one unit."""
@@ -250,7 +237,7 @@ class Batches(Source):
         """Not known."""
         return None
 
-    def read(self, unit: Unit, columns: Columns = None, batch_rows: int | None = None) -> Read:
+    def read(self, unit: Unit, columns: Columns = None) -> Read:
         """As in `Source`."""
         import pyarrow as pa
 

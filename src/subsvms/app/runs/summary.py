@@ -5,7 +5,6 @@ The report, the terminal and `--json` are three ways to print the same summary.
 
 import time
 from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from subsvms.app.names import ANSWERED
 from subsvms.app.options import write_command
 from subsvms.app.runs import describe
 from subsvms.app.runs.noticed import notice
+from subsvms.app.runs.record import RECORDED, get_version
 from subsvms.app.runs.run import Finding, Run
 from subsvms.app.runs.tally import UNIT
 from subsvms.app.tables.table import FRAME
@@ -34,7 +34,6 @@ from subsvms.exceptions import (
 UNSEEN = 0.001  # an error rate below this is shown as none
 FEW_CHANGED = "The rule changes few of them."
 MANY_WRONG = 10  # labels that are expected to be wrong, and few of them flagged: then an audit helps most
-RECORDED = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 
 
 @dataclass(frozen=True)
@@ -205,14 +204,14 @@ def summarise(finding: Finding, written: Written) -> Summary:
 def describe_table(run: Run) -> About:
     """Return what a run was about."""
     options, features = run.options, run.features
+    asked: dict[Any, str] = {options.groups: "groups"} | dict.fromkeys(options.pred_probs, "judge")
+    asked |= dict.fromkeys(options.by, "by") | {options.id_column: "id"}
     return About(
         title=cut(name_table(run)), label=options.label, version=get_version("subsvms"),
         finished=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()), features=int(features.X.shape[1]),
         columns_used=0 if features.stand_in else len(set(features.sources)), rule=options.rule,
         action=options.action, judge=run.correction.judge,
-        columns=describe_columns(
-            features, options.by, options.id_column, options.groups, options.pred_probs
-        ),
+        columns=describe_columns(features, asked),
         sample=None if options.pool_size is None else len(run.correction),
     )  # fmt: skip
 
@@ -255,14 +254,6 @@ def name_table(run: Run) -> str:
     if run.options.answered:  # a table that was made for the run is called as the one it was made from
         return paths[0].name.replace(ANSWERED, "")
     return paths[0].name if len(paths) == 1 else f"{paths[0].name} and {len(paths) - 1} more"
-
-
-def get_version(package: str) -> str:
-    """Return the version of a package that is installed."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def format_noise(noise: Estimated, label: str, n_labels: int, judge: str | None) -> list[str]:

@@ -194,30 +194,19 @@ def learn_grouping(table: LabelledTable, name: str) -> Grouping:
     return Grouping(name, meaning)
 
 
-@dataclass(frozen=True)
-class Group:
-    """What was found in the rows that share a value."""
+def group_noise(counts: Counts) -> list[dict[str, Any]]:
+    """Return what was found in each group, largest share of flagged labels first.
 
-    value: str
-    n_rows: int  # rows with a label
-    n_flagged: int
-    low: float  # the share of flagged rows is at least `low` and at most `high`, each with confidence 0.95
-    high: float
-    expected_wrong: float  # probabilities of being wrong, added up
-
-    @property
-    def share(self) -> float:
-        """Share of the rows that are flagged."""
-        return self.n_flagged / self.n_rows
-
-
-def group_noise(counts: Counts) -> tuple[Group, ...]:
-    """Return what was found in each group, largest share of flagged labels first."""
+    The share is at least "low" and at most "high", each with confidence 0.95; "rows" have a label.
+    """
     if not counts:
-        return ()
+        return []
     n_rows, n_flagged, expected = np.array(list(counts.values())).T
-    low, high = (limit(n_flagged, n_rows, CONFIDENCE) for limit in (lower_limit, upper_limit))
-    columns = (n_rows, n_flagged, low, high, expected / UNIT)
-    lines = zip(counts, *(column.tolist() for column in columns), strict=True)
-    found = [Group(*line) for line in lines]
-    return tuple(sorted(found, key=lambda group: (-group.share, -group.n_rows, group.value)))
+    columns = {
+        "rows": n_rows, "flagged": n_flagged, "share": n_flagged / n_rows,
+        "low": lower_limit(n_flagged, n_rows, CONFIDENCE),
+        "high": upper_limit(n_flagged, n_rows, CONFIDENCE), "expected_wrong": expected / UNIT,
+    }  # fmt: skip
+    lines = zip(counts, *(column.tolist() for column in columns.values()), strict=True)
+    found = [dict(zip(("value", *columns), line, strict=True)) for line in lines]
+    return sorted(found, key=lambda line: (-line["share"], -line["rows"], line["value"]))

@@ -90,10 +90,8 @@ def _read_file(content):
 
 
 def open_for_arrow(data: bytes | memoryview) -> Any:
-    """Return a copy of bytes that Arrow can read with threads, as a pyarrow.BufferReader.
-
-    A thread of Arrow may drop it last, while Python ends: memory of Python's would abort the process.
-    """
+    """Return a copy of bytes that Arrow can read with threads, as a pyarrow.BufferReader."""
+    # A thread of Arrow may drop it last, while Python ends: memory of Python's would abort the process.
     import pyarrow as pa
 
     buffer = pa.allocate_buffer(len(data))

@@ -28,7 +28,7 @@ from subsvms.app.tables.formats import (
     default_ending,
     find_format,
 )
-from subsvms.exceptions import TableError
+from subsvms.exceptions import Setting, TableError
 
 STANDARD_INPUT = "-"
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
@@ -61,6 +61,21 @@ def check_names(names: Sequence[str], name: str, label: str | None) -> None:
     if label is not None and label not in names:
         found = f"its columns are {name_some(names)}" if names else "it has no columns"
         raise TableError(f"{name} has no column {show(label)}: {found}{suggest(label, names) or '.'}")
+
+
+def check_named(
+    asked: Iterable[str], known: Sequence[str], option: str, table: str, label: str | None = None
+) -> None:
+    """Raise an error if an option names a column that a table does not have, or its label."""
+    for name in asked:
+        named = {"option": Setting(option), "name": show(name), "table": table}
+        if name == label and option != "exclude":
+            words = "{option} names {name}, which is the label of {table}: choose another column."
+            raise TableError(words, **named)
+        if name not in known and name != label:
+            columns = f": its columns are {name_some(known)}." if known else "."
+            words = "{option} names {name}, which is not a column of {table}{hint}"
+            raise TableError(words, **named, hint=suggest(name, known) or columns)
 
 
 def read_content(path: Place, format: str | None = None) -> Content:

@@ -262,10 +262,8 @@ def _list_choices(value: Any) -> list:
 
 
 def lay_out(export: Export, label: str | None, name: str) -> tuple[list[Object], Note]:
-    """Return one object for each answer, and one for a task without any; and what to know about them.
-
-    label: the column that will be read as labels; it may be called as the control or the question is.
-    """
+    """Return one object for each answer, and one for a task without any; and what to know about them."""
+    # label: the column that will be read as labels; it may be called as the control or the question is.
     control = _choose_control(export, label, name)
     column = control if control is not None and control == label else LABEL
     own, objects, n_answers, n_left = (TASK, ANNOTATOR, column), [], 0, 0

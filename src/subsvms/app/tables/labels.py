@@ -18,7 +18,7 @@ import numpy as np
 
 from subsvms._labels import Classes
 from subsvms.app.quoting import show
-from subsvms.exceptions import Note, Sentence, Setting, TableError
+from subsvms.exceptions import Note, Sentence, Setting, TableError, name_few
 
 # What people and programs write where a value is missing, including pandas, R and spreadsheets.
 MISSING_MARKS = frozenset(
@@ -40,11 +40,9 @@ COMMA = re.compile(r"[+-]?\d+,\d+")
 def read_labels(
     column: Any, name: str, label: str, *, is_text: bool, missing_label: Iterable[str] = (), **checks: Any
 ) -> tuple[np.ndarray, np.ndarray, tuple[Note, ...]]:
-    """Return the labels of a column, the same in its own spelling, and notes on what is odd about them.
-
-    Missing labels are None: empty ones and, in text, a mark such as NA or ? if all other labels are numbers.
-    Otherwise it may be a class ("None" of the above), so it is kept, with a note.
-    """
+    """Return the labels of a column, the same in its own spelling, and notes on what is odd about them."""
+    # Missing labels are None: empty ones and, in text, a mark such as NA or ? if all other labels are
+    # numbers. Otherwise it may be a class ("None" of the above), so it is kept, with a note.
     check_type(column.type, name, label)
     values, codes = encode_labels(column)
     counts = np.bincount(codes[codes >= 0], minlength=len(values)).tolist()
@@ -59,28 +57,18 @@ class Labels:
     """The class numbers of the labels of a table that is read in pieces."""
 
     column: str  # name of the label column
-    classes: np.ndarray  # (n_classes,): sorted
-    numbers: dict[Any, int]  # the class number of each value of the column, -1 if it means a missing label
+    classes: Classes  # sorted; with the class number of each value of the column
     notes: tuple[Note, ...] = ()  # what is odd about the labels, in sentences
 
     def read(self, batch: Any) -> np.ndarray:
         """Return the class number of each row of a batch (pyarrow.Table), -1 where there is no label."""
         values, codes = encode_labels(batch[self.column])
-        unknown = [value for value in values if value not in self.numbers]
+        unknown = [value for value in values if value not in self.classes.spellings]
         if unknown:
             raise TableError(
                 f"The label {unknown[0]!r} was not in the table that was fitted: fit one that has all labels."
             )
-        return np.array([self.numbers[value] for value in values] + [-1])[codes]
-
-    @property
-    def merged(self) -> bool:
-        """Whether several values of the column are one class, in another spelling."""
-        return Classes(self.classes, self.numbers).merged
-
-    def name(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the labels with these class numbers; None for -1."""
-        return Classes(self.classes).name(numbers)
+        return np.array([self.classes.spellings[value] for value in values] + [-1])[codes]
 
 
 def learn_labels(
@@ -91,7 +79,8 @@ def learn_labels(
     meant, notes = _interpret(counts, is_text, missing_label)
     meant, more = _settle(meant, counts.values(), name, label, **checks)
     classes, codes = Classes.learn(meant.values())
-    return Labels(label, classes.names, dict(zip(meant, codes.tolist(), strict=True)), (*notes, *more))
+    spellings = dict(zip(meant, codes.tolist(), strict=True))
+    return Labels(label, Classes(classes.names, spellings), (*notes, *more))
 
 
 def encode_labels(column: Any) -> tuple[list, np.ndarray]:
@@ -212,10 +201,8 @@ def find_typos(counts: Mapping[Any, int]) -> dict[str, str]:
 
 
 def _is_typo(one, other):
-    """Return whether a word differs in one letter, or in two that are swapped, but not in the first.
-
-    Two letters make opposites, as in male and female or in hypertension and hypotension.
-    """
+    """Return whether a word differs in one letter, or in two that are swapped, but not in the first."""
+    # Two letters make opposites, as in male and female or in hypertension and hypotension.
     words, others = (re.split(r"[\W_]+", label.casefold()) for label in (one, other))
     differing = [(a, b) for a, b in zip(words, others, strict=False) if a != b]
     if len(words) != len(others) or len(differing) != 1:
@@ -233,10 +220,8 @@ def _note_typos(counts):
     typos = find_typos(counts) if len(counts) <= MAX_CLASSES else {}
     if not typos:
         return ()
-    listed = [f"{_count_rows(rare, counts)} for {show(usual)}" for rare, usual in typos.items()]
-    more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
-    words = f"Perhaps misspelt: {', '.join(listed[:NAMED])}{more}? If so, correct the label column."
-    return (Note.plain("typos", words),)
+    listed = name_few([f"{_count_rows(rare, counts)} for {show(usual)}" for rare, usual in typos.items()])
+    return (Note.plain("typos", f"Perhaps misspelt: {listed}? If so, correct the label column."),)
 
 
 def _count_rows(label, counts):
@@ -246,9 +231,8 @@ def _count_rows(label, counts):
 def _note_merged(spelled, counts):
     if not spelled:
         return ()
-    listed = [f"{_count_rows(other, counts)} as {show(one)}" for other, one in spelled.items()]
-    more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
-    return (Note.plain("merged", f"Read in another spelling: {', '.join(listed[:NAMED])}{more}."),)
+    listed = name_few([f"{_count_rows(other, counts)} as {show(one)}" for other, one in spelled.items()])
+    return (Note.plain("merged", f"Read in another spelling: {listed}."),)
 
 
 def _check_spellings(counts, name, label):

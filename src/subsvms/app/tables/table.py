@@ -14,14 +14,14 @@ they do unless the query changes it.
 import os
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from subsvms._labels import Classes
-from subsvms.app.quoting import explaining, show
+from subsvms.app.quoting import explaining, explaining_each, show
 from subsvms.app.tables import files
 from subsvms.app.tables.addresses import Place, place_result
 from subsvms.app.tables.arrow import check_values, put_labels, read_several
@@ -176,10 +176,8 @@ def _as_list(values, name, n_rows):
 
 
 def place_beside(table: LabelledTable, word: str, ending: str | None = None) -> Path:
-    """Return a path next to the table's file: loans.csv.gz becomes loans.corrupted.csv.gz.
-
-    The result of a file at an address goes to the working directory.
-    """
+    """Return a path next to the table's file: loans.csv.gz becomes loans.corrupted.csv.gz."""
+    # The result of a file at an address goes to the working directory.
     if table.folder is not None:
         folder = Path(os.path.abspath(table.folder))
         ending = default_ending(table.format) if ending is None else ending
@@ -232,7 +230,12 @@ def as_arrow(frame: Any) -> Any:
     exports = hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")
     if isinstance(frame, pd.DataFrame):
         arrays = [_read_series(frame.iloc[:, place]) for place in range(frame.shape[1])]
-        columns = pa.Table.from_arrays(arrays, names=[_check_name(str(name)) for name in frame.columns])
+        names = [str(name) for name in frame.columns]
+        for name in names:
+            if not is_text(name):
+                words = "has a name that is not Unicode: rename it."
+                raise TableError(f"The column {show(name)} of {FRAME!r} {words}")
+        columns = pa.Table.from_arrays(arrays, names=names)
     elif exports or hasattr(frame, "to_arrow"):  # which polars before 1.3 has
         advice = "convert or drop columns that hold anything but numbers, text, dates and booleans."
         errors = (pa.ArrowException, TypeError, ValueError)
@@ -248,12 +251,6 @@ def as_arrow(frame: Any) -> Any:
     wrong = (pa.ArrowException, ValueError)
     with explaining("frame could not be read", "convert or drop that column.", wrong):
         return check_values(columns)
-
-
-def _check_name(name):
-    if not is_text(name):
-        raise TableError(f"The column {show(name)} of {FRAME!r} has a name that is not Unicode: rename it.")
-    return name
 
 
 def _read_series(series):
@@ -289,13 +286,8 @@ def read_lazy(table: Any) -> Iterator[Any]:
     from narwhals import dependencies
 
     batches = _read_polars(table) if dependencies.is_polars_lazyframe(table) else _read_duckdb(table)
-    failed = f"The {type(table).__name__} cannot be read"
-    while True:
-        with explaining(failed, "run its query by itself to see why."):  # whatever the query meets
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield check_values(batch)
+    what, advice = f"The {type(table).__name__} cannot be read", "run its query by itself to see why."
+    yield from map(check_values, explaining_each(batches, partial(explaining, what, advice)))
 
 
 def _read_polars(frame):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.names import RECORD
-from subsvms.app.quoting import explaining, show, suggest
+from subsvms.app.quoting import explaining, show, suggest_file
 from subsvms.app.tables.addresses import Address, Place, as_place, is_address
 from subsvms.app.tables.files import STANDARD_INPUT, strip_compression
 from subsvms.app.tables.formats import FORMATS, SUFFIXES, check_format
@@ -57,8 +57,7 @@ def _find(where):
         if files:
             return files
         raise TableError(f"No file matches the pattern {name!r}: check its name and folder.")
-    others = os.listdir(path.parent) if isinstance(path, Path) and path.parent.is_dir() else []
-    hint = suggest(path.name, others) or ": check its name and folder."
+    hint = suggest_file(path) if isinstance(path, Path) else ": check its name and folder."
     raise TableError(f"There is no file {name!r}{hint}")
 
 
@@ -268,10 +267,8 @@ def _has_deleted(table):
 
 
 def find_layout(folder: Place) -> dict[str, Any]:
-    """Return what pyarrow.dataset should know about files below a folder: year=2024 is a column.
-
-    The files of a Delta table may differ: columns that were added later are missing in the earlier ones.
-    """
+    """Return what pyarrow.dataset should know about files below a folder: year=2024 is a column."""
+    # The files of a Delta table may differ: columns that were added later are missing in the earlier ones.
     if not is_delta(folder) or not find_spec("deltalake"):
         return {"partitioning": "hive"}
     import pyarrow as pa

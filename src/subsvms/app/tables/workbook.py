@@ -128,10 +128,8 @@ def _open_archive(data, name, protected):
 
 
 def _check_size(n_rows, n_columns, n_characters, name):
-    """Raise an error if the cells of a sheet do not fit in the free memory.
-
-    A few bytes can claim a cell in the last row and column, and share one long text between all cells.
-    """
+    """Raise an error if the cells of a sheet do not fit in the free memory."""
+    # A few bytes can claim a cell in the last row and column, and share one long text between all cells.
     if CELL * n_rows * n_columns + 4 * n_characters > MAX_SHARE * measure_free_memory():
         raise TableError(
             f"{name} has a sheet of {n_rows:,} rows and {n_columns:,} columns, too large for the free "

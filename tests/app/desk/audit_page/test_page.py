@@ -13,7 +13,7 @@ from web_pages import PAPER
 
 from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk, UntilDesk
 from subsvms.app.desk.score import ScoreDesk
-from subsvms.app.options import Options
+from subsvms.app.options import Options, Work
 from subsvms.app.runs.job import do_job
 from subsvms.app.runs.parquet_files import read_scores
 from subsvms.audit import Audit, run_audit
@@ -180,7 +180,7 @@ def corrected_kinds(tmp_path_factory):
         for i, k in enumerate(rng.integers(12, size=240))
     ]  # fmt: skip
     table = write(tmp_path_factory.mktemp("many") / "kinds & <b>more.csv", rows)
-    return Path(do_job(str(table), Options(label="kind", n_estimators=100), n_jobs=1).written.folder)
+    return Path(do_job(str(table), Options(label="kind", n_estimators=100), Work(n_jobs=1)).written.folder)
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def correct_few(place, labels):
     numbers = rng.integers(len(labels), size=120)
     rows = [{"x": f"{k + rng.normal(0, 0.2):.2f}", "label": labels[k]} for k in numbers]
     table = write(place / "few.csv", rows)
-    return Path(do_job(str(table), Options(label="label", n_estimators=50), n_jobs=1).written.folder)
+    return Path(do_job(str(table), Options(label="label", n_estimators=50), Work(n_jobs=1)).written.folder)
 
 
 @pytest.mark.parametrize("labels", [list("017"), list("0123456789")], ids=["few", "many"])

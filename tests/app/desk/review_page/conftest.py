@@ -7,7 +7,7 @@ from browsers import HOSTILE, Reviewer, serving_here
 from loans import make_rows, write
 
 from subsvms.app.names import DECISIONS
-from subsvms.app.options import Options
+from subsvms.app.options import Options, Work
 from subsvms.app.runs.job import do_job
 
 
@@ -23,7 +23,7 @@ def finished(tmp_path_factory):
     for row in rows[20::60]:
         row["default"] = ""
     table = write(place / "loans & <b>more.csv", rows)
-    return do_job(str(table), Options(label="default", n_estimators=200), n_jobs=1).written.folder
+    return do_job(str(table), Options(label="default", n_estimators=200), Work(n_jobs=1)).written.folder
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from browsers import Reviewer, serving_here, stored, total, until
 from loans import make_rows, write
 
-from subsvms.app.options import Options
+from subsvms.app.options import Options, Work
 from subsvms.app.runs.answer_store import AnswerStore
 from subsvms.app.runs.job import do_job
 
@@ -126,7 +126,7 @@ def long_names(tmp_path_factory):
         row["a_name_without_a_break_" * 4] = row.pop("size")
         row["default"] = f"{kinds[row['default']]} {row['colour']} {row['who']}"  # twelve classes
     table = write(tmp_path_factory.mktemp("long") / "loans.csv", rows)
-    return do_job(str(table), Options(label="default", n_estimators=100), n_jobs=1).written.folder
+    return do_job(str(table), Options(label="default", n_estimators=100), Work(n_jobs=1)).written.folder
 
 
 @pytest.mark.parametrize("width", [390, 800, 1280])
