@@ -9,7 +9,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
+
+from subsvms._numbers import check_type
+from subsvms.exceptions import InputError
 
 OnProgress = Callable[[int, int], None]  # called as on_progress(done, total)
 Listener = Callable[[str, int, int], None]  # called as listener(stage, done, total): the command line is one
@@ -24,12 +28,13 @@ class Effort:
     device: str = "cpu"
     on_progress: OnProgress | None = None
 
+    def __post_init__(self) -> None:
+        check_type("on_progress", self.on_progress, "a function of two numbers", Callable, type(None))
+
     @classmethod
     def of(cls, estimator: Any, on_progress: OnProgress | None = None) -> "Effort":
         """Return what the parameters of an estimator allow, here and now."""
-        from joblib import effective_n_jobs  # here: the command line listens without it
-
-        n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
+        n_jobs = count_threads(getattr(estimator, "n_jobs", None))
         return cls(n_jobs, getattr(estimator, "device", "cpu"), on_progress)
 
     def telling(self, on_progress: OnProgress | None) -> "Effort":
@@ -38,6 +43,16 @@ class Effort:
 
 
 ONE_THREAD = Effort()
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Return how many threads these are: None for one, -1 for all cores."""
+    from joblib import effective_n_jobs  # here: the command line listens without it
+
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+        words = "{n_jobs} must be a whole number other than 0, such as -1 for all cores; got {got!r}."
+        raise InputError(words, got=n_jobs)
+    return effective_n_jobs(n_jobs)
 
 
 def run_pieces(work: Callable[[int, int], None], n_items: int, piece: int, effort: Effort) -> None:

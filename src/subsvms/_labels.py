@@ -237,7 +237,10 @@ def as_list(values: Any) -> list:
     """Return a column as a list, None where an Arrow or masked array has no value."""
     for name in ("to_pylist", "tolist"):
         if hasattr(values, name):
-            return list(getattr(values, name)())
+            found = getattr(values, name)()
+            return list(found) if isinstance(found, list) else [found]
+    if not isinstance(values, Iterable):
+        raise InputError(f"Labels must be a list or a column of them; got {format_value(values)}.")
     return list(values)
 
 

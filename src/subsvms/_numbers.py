@@ -9,6 +9,8 @@ from typing import Any
 
 from subsvms.exceptions import InputError, Sentence, Setting
 
+MOST = 2**63
+
 
 def check_range(name: str, value: float, low: float, high: float, ends: str = "[]") -> None:
     """Raise an error unless value lies between low and high; `ends` says which of the two are included."""
@@ -27,9 +29,38 @@ def check_range(name: str, value: float, low: float, high: float, ends: str = "[
 
 def check_count(name: str, value: int, least: int = 1) -> None:
     """Raise an error unless value is a whole number, and at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value < MOST:
         words = "{name} must be a whole number, at least {least}; got {value!r}."
+        if isinstance(value, Integral) and value >= MOST:
+            words = "{name} must be a whole number of at most 63 bits; got {value!r}."
         raise InputError(words, name=Setting(name), least=least, value=value)
+
+
+def check_type(name: str, value: Any, what: str, *kinds: Any) -> None:
+    """Raise an error unless a value is of one of these types."""
+    if not isinstance(value, kinds):
+        words = "{name} must be {what}; got {kind}."
+        raise TypeError(Sentence(words, name=Setting(name), what=what, kind=type(value).__name__))
+
+
+def read_array(name: str, values: Any, dtype: Any = float) -> Any:
+    """Return values as an array of numbers; an error names them."""
+    import numpy as np
+
+    try:
+        return np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        words = "{name} must be an array of numbers, but {error}."
+        raise InputError(words, name=Setting(name), error=str(error).splitlines()[0].rstrip(".")) from None
+
+
+def make_rng(random_state: Any) -> Any:
+    """Return scikit-learn's generator of random numbers for what a user passes."""
+    from sklearn.utils import check_random_state
+
+    if isinstance(random_state, Integral) and not 0 <= random_state < 2**32:
+        raise InputError("{random_state} must be at least 0 and less than 2^32; got {got}.", got=random_state)
+    return check_random_state(random_state)
 
 
 def check_seed(random_state: int | None) -> int:

@@ -1,9 +1,8 @@
 """The paper's synthetic data."""
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from subsvms._numbers import check_count, check_range
+from subsvms._numbers import check_count, check_range, make_rng
 
 __all__ = ["make_separable_gaussians"]
 
@@ -45,7 +44,7 @@ def make_separable_gaussians(
     check_count("n_features", n_features)
     check_range("beta", beta, 0, 0.5, "(]")
     check_range("margin", margin, 0, 1, "[)")
-    rng = check_random_state(random_state)
+    rng = make_rng(random_state)
     n_smaller = max(int(beta * n_samples + 1e-9), 1)
     y = rng.permutation(np.arange(n_samples) < n_smaller).astype(int)
     X = rng.normal(0.0, np.sqrt(VARIANCE), (n_samples, n_features))

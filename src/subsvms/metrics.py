@@ -4,12 +4,16 @@ It has the paper's other measures: `balanced_accuracy_score`, `roc_auc_score`, `
 prints specificity as tn / (tp + fn); it is tn / (tn + fp), as in scikit-learn.)
 """
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length
+
+from subsvms._numbers import read_array
+from subsvms.exceptions import InputError
 
 __all__ = ["skew_insensitive_f_score"]
 
@@ -31,8 +35,11 @@ def skew_insensitive_f_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label:
     >>> skew_insensitive_f_score([1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0])  # tpr 1/2, fpr 1/4
     0.5714285714285714
     """
-    y_true, y_pred = column_or_1d(y_true), column_or_1d(y_pred)
+    y_true = column_or_1d(read_array("y_true", y_true, None))
+    y_pred = column_or_1d(read_array("y_pred", y_pred, None))
     check_consistent_length(y_true, y_pred)
+    if not isinstance(pos_label, Hashable):
+        raise InputError("{pos_label} must be one of the labels; got {got!r}.", got=pos_label)
     positive, proposed = y_true == pos_label, y_pred == pos_label
     if not positive.any() or positive.all():
         which = "no row" if not positive.any() else "every row"

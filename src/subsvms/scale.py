@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from joblib import effective_n_jobs
-
+from subsvms._effort import count_threads
+from subsvms._numbers import check_type
 from subsvms.app.options import Options
 from subsvms.app.runs.engines import LocalEngine
 from subsvms.app.runs.judge import BatchCorrector
@@ -74,7 +74,7 @@ def fit_batches(
         words = "{max_error_rate} needs all rows at once: use subsvms correct, or leave it out."
         raise InputError(Sentence(words))
     source = _open_table(batches, label)
-    engine, n_jobs = LocalEngine(1, 1), effective_n_jobs(n_jobs)
+    engine, n_jobs = LocalEngine(1, 1), count_threads(n_jobs)
     return BatchCorrector.of(learn_from(source, settings, engine, n_jobs=n_jobs, device=device))
 
 
@@ -136,9 +136,11 @@ def correct_batches(corrector: BatchCorrector, batches: Any, row_column: str | N
     >>> [batch.num_rows for batch in correct_batches(corrector, table.to_batches(max_chunksize=150))]
     [150, 150, 100]
     """
+    check_type("corrector", corrector, "what fit_batches returns", BatchCorrector)
     if isinstance(batches, str | os.PathLike) or is_lazy(batches):
         source = _open_table(batches, corrector.labels.column)
         batches = (batch for unit in source.units for _, batch in source.read(unit))
+    check_type("batches", batches, "tables or record batches of pyarrow", Iterable)
     for batch in batches:
         yield from correct_batch(corrector, batch, row_column).to_batches()
 
@@ -172,6 +174,8 @@ def correct_batch(corrector: BatchCorrector, batch: Any, row_column: str | None 
     """
     import pyarrow as pa
 
+    check_type("corrector", corrector, "what fit_batches returns", BatchCorrector)
+    check_type("row_column", row_column, "the name of a column", str, type(None))
     if isinstance(batch, pa.RecordBatch):
         batch = pa.Table.from_batches([batch])
     if not isinstance(batch, pa.Table):

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import check_random_state
 
 from subsvms._labels import Classes
+from subsvms._numbers import make_rng, read_array
 from subsvms.adversaries import _budget as budgets
 from subsvms.adversaries._budget import Attack, RandomState, Share, set_budget
 from subsvms.adversaries._greedy import BOUNDARY_C, greedy_flips, judge
@@ -94,7 +94,7 @@ def class_conditional_flips(
     budget = set_budget("class_conditional_flips", y, error_rate, rho)
     unscaled = matrix is not None and error_rate is None and rho is None
     moves = _count_moves(budget, matrix, None if unscaled else budget.n_flips)
-    rng = check_random_state(random_state)
+    rng = make_rng(random_state)
     of_class = [np.flatnonzero(budget.numbers == own) for own in range(len(moves))]
     rows = [rng.choice(own, n, replace=False) for own, n in zip(of_class, moves.sum(axis=1), strict=True)]
     return budget.flip(
@@ -169,7 +169,7 @@ def region_flips(
     largest = int(np.argmax(np.bincount(budget.numbers)))
     own = largest if label is None else Classes(budget.classes).find(label, "label")
     group = budget.group(own, budget.n_flips, "choose a larger class")
-    centre = check_random_state(random_state).choice(group[0])
+    centre = make_rng(random_state).choice(group[0])
     if sparse.issparse(X):
         distance = euclidean_distances(X[[centre]], X)[0]
     else:  # by differences, so that equal rows are equally near
@@ -196,7 +196,7 @@ def attack(name: str, X: Any, y: ArrayLike, **budget: Any) -> Attack:
     >>> int(attack("uniform", None, ["no", "yes"] * 10, error_rate=0.2, random_state=0).flipped.sum())
     4
     """
-    if name not in ATTACKS:
+    if not isinstance(name, str) or name not in ATTACKS:
         raise InputError(f"The attack must be one of {', '.join(ATTACKS)}; got {name!r}.")
     taken = inspect.signature(ATTACKS[name]).parameters
     options = {option: value for option, value in budget.items() if value is not None}
@@ -216,7 +216,7 @@ def attack(name: str, X: Any, y: ArrayLike, **budget: Any) -> Attack:
 
 
 def _flip_at_random(budget, random_state):
-    rng = check_random_state(random_state)
+    rng = make_rng(random_state)
     rows = np.concatenate([rng.choice(rows, n, replace=False) for rows, n in budget.groups])
     n_classes = len(budget.classes)
     steps = rng.randint(1, n_classes, size=len(rows))  # around the circle of classes, never back to its own
@@ -267,7 +267,7 @@ def _share_out(n, weights):
 
 
 def _check_matrix(matrix, n_classes):
-    matrix = np.array(matrix, dtype=float)
+    matrix = read_array("matrix", matrix).copy()
     if matrix.shape != (n_classes, n_classes):
         raise InputError(
             "{matrix} must have a row and a column for each of {n_classes} classes; got shape {shape}.",

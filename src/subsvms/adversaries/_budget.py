@@ -114,7 +114,10 @@ def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: 
 
 def _check_labels(attack, y):
     """Return the labels as an array, their classes, class numbers and class sizes."""
-    clean = column_or_1d(y)
+    try:
+        clean = column_or_1d(y)
+    except ValueError as error:
+        raise InputError(f"{attack} needs a label for each row, but {error}") from None
     try:
         if clean.dtype.kind in "fO" and any(label is None or label != label for label in clean):
             raise TypeError
@@ -131,7 +134,10 @@ def _check_labels(attack, y):
 
 def check_features(X: Any, n_samples: int) -> Any:
     """Return X as a finite float array, or as a CSR matrix with the short indices that SVC takes."""
-    X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
+    try:
+        X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"X must be a table of numbers, but {' '.join(str(error).split())}") from None
     if X.shape[0] != n_samples:
         raise InputError(
             f"X and y must have the same number of rows; got {X.shape[0]} and {n_samples}: "

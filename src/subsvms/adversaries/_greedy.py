@@ -82,7 +82,7 @@ def greedy_flips(
     """
     budget = budgets.set_budget("greedy_flips", y, error_rate, rho, alpha)
     X = budgets.check_features(X, len(budget.clean))
-    width = 1.0 / X.shape[1] if gamma == "auto" else gamma
+    width = 1.0 / X.shape[1] if isinstance(gamma, str) and gamma == "auto" else gamma
     for name, value, kind in (("C", C, Real), ("gamma", width, Real), ("n_rounds", n_rounds, Integral)):
         if not (isinstance(value, kind) and 0 < float(value) < np.inf):
             raise InputError(

@@ -22,6 +22,7 @@ from scipy import sparse
 
 from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import Classes, check_verified
+from subsvms._numbers import check_count
 from subsvms.app.names import DENSE, JUDGED, RECORD, SPARSE, TABLE
 from subsvms.app.options import LABEL_OPTIONS, Options, TableOptions, list_options, option, taking
 from subsvms.app.runs.answers import merge_answers
@@ -155,6 +156,7 @@ def correct_table(asked: FrameOptions) -> Correction:
         raise TableError(Sentence(NO_LABEL))
     else:
         table = read_frame(asked.frame, asked.label, **reading)
+    check_count("n_witnesses", asked.n_witnesses, least=0)
     decided = () if asked.verified is None else _list_verified(asked.verified, table)
     options = replace(options, verified=decided)
     clock.lap("reading")

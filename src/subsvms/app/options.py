@@ -8,9 +8,10 @@ template (`Sentence`), told with the names of each door. Nothing here takes long
 import inspect
 import shlex
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, MISSING, Field, dataclass, field, fields
 from functools import wraps
+from numbers import Integral
 from pathlib import Path
 from types import UnionType
 from typing import Any, ParamSpec, TypeVar, get_args
@@ -428,7 +429,13 @@ def check_option(one: Field, value: Any) -> Any:
     """Return the value of an option as it is recorded; raise an error if it is not allowed."""
     declared: Declared = one.metadata[DECLARED]
     if takes_several(one):
-        return (value,) if isinstance(value, str) else tuple(map(str, value or ()))
+        if isinstance(value, str | Integral) and not isinstance(value, bool):  # pandas has columns of numbers
+            return (str(value),)
+        if value is not None and (not isinstance(value, Iterable) or isinstance(value, bytes | dict)):
+            raise TableError(
+                "{name} must be a list of names; got {value!r}.", name=Setting(one.name), value=value
+            )
+        return () if value is None else tuple(map(str, value))
     if one.name == "random_state":
         value = check_seed(value)
     if value is None and one.default is None:
@@ -436,7 +443,7 @@ def check_option(one: Field, value: Any) -> Any:
     value = value.item() if getattr(value, "shape", None) == () else value  # a number of NumPy
     types = list_types(one)
     if declared.choices and (isinstance(value, str) or int not in types):
-        if value not in declared.choices:
+        if not isinstance(value, str) or value not in declared.choices:
             words = "{name} must be one of {known}; got {value!r}{hint}"
             if int in types:
                 words = "{name} must be {known} or a whole number; got {value!r}{hint}"

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._callers import renamed
-from subsvms._numbers import check_count
+from subsvms._numbers import check_count, check_type
 from subsvms.audit import _rings as rings
 from subsvms.audit._apply import apply_answers
 from subsvms.audit._choose import choose_size
@@ -110,6 +110,8 @@ class Audit(Interview):
     ):  # fmt: skip
         ranking = as_ranking(source)
         check_count("n_answers", n_answers, least=FEWEST_ANSWERS)
+        for name, value in (("repeat", repeat), ("held_back", held_back), ("for_model", for_model)):
+            check_type(name, value, "True or False", bool, np.bool_, int, type(None))
         if n_answers > len(ranking.order):
             raise InputError(
                 f"n_answers must be at most the number of labels to ask about, {len(ranking.order)}; "

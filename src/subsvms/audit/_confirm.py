@@ -16,6 +16,9 @@ end, with the part of delta that they have not spent.
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from subsvms._numbers import check_type
 from subsvms.audit._apply import apply_answers
 from subsvms.audit._claim import Outcome
 from subsvms.audit._interview import MOST_FIRST, Interview
@@ -50,6 +53,7 @@ class Confirmation(Interview):
         self, source: Correction | Ranking, *, held_back: bool = True, level: float = 0.95,
         random_state: int | None = None,
     ):  # fmt: skip
+        check_type("held_back", held_back, "True or False", bool, np.bool_, int, type(None))
         self.held_back = bool(held_back)
         super().__init__(source, level, random_state)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._callers import renamed, renamed_attribute
-from subsvms._numbers import check_count, check_range, check_seed, lower_limit, upper_limit
+from subsvms._numbers import check_count, check_range, check_seed, check_type, lower_limit, upper_limit
 from subsvms.audit._ranking import Ranking, as_ranking
 from subsvms.correction import Correction
 from subsvms.exceptions import InputError
@@ -99,6 +99,7 @@ def estimate_error_rate(
     """
     ranking = as_ranking(source)
     check_range("level", level, 0, 1, "()")
+    check_type("answers", answers, "a dictionary, {row: label}", Mapping)
     if not answers:
         raise InputError("There are no answers to estimate from: ask about the rows of draw_rows.")
     allowed = set(ranking.order.tolist())

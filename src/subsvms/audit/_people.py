@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from subsvms._numbers import check_range, check_seed
+from subsvms._numbers import check_range, check_seed, check_type, read_array
 from subsvms.audit._interview import Interview
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, format_value
 
 Asked = TypeVar("Asked", bound=Interview)
 
@@ -23,6 +23,8 @@ def run_audit(audit: Asked, ask: Callable[[int], Any]) -> Asked:
     >>> run_audit(Audit(ranking, 20), lambda row: ranking.classes[ranking.given[row]]).claim.n_overturned
     0
     """
+    check_type("audit", audit, "an Audit, a Confirmation or a Target", Interview)
+    check_type("ask", ask, "a function of a row number", Callable)
     while (row := audit.next_row) is not None:
         audit.answer(row, ask(row))
     return audit
@@ -56,9 +58,11 @@ class SimulatedAnnotator:
         random_state: int | None = None,
     ):  # fmt: skip
         check_range("error_rate", error_rate, 0, 1)
-        self.truth = np.asarray(truth).tolist()
+        self.truth = read_array("truth", truth, None).tolist()
         self.error_rate = error_rate
-        self.suggested = None if suggested is None else np.asarray(suggested).tolist()
+        self.suggested = None if suggested is None else read_array("suggested", suggested, None).tolist()
+        if not isinstance(self.truth, list) or any(isinstance(label, list) for label in self.truth):
+            raise InputError(f"truth must hold a label for each row; got {format_value(truth)}.")
         if self.suggested is not None and len(self.suggested) != len(self.truth):
             raise InputError(
                 f"suggested must have a label for each of {len(self.truth)} rows; got {len(self.suggested)}."

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from subsvms._labels import Classes, check_labels
+from subsvms._numbers import read_array
 from subsvms.correction import Correction
 from subsvms.exceptions import InputError, format_value
 
@@ -78,8 +79,9 @@ class Ranking:
         are suspected first), `contradicted` whether another label is more probable, and `flagged` and
         `held_back` which labels the tool changed, and nearly changed: people are asked about these first.
         """
-        quality = np.asarray(quality, dtype=float)
-        n = len(quality)
+        quality = read_array("quality", quality)
+        n = quality.size
+        given, suggested = read_array("given", given, None), read_array("suggested", suggested, None)
         if quality.ndim != 1 or not np.isfinite(quality).all():
             raise InputError("quality must be one finite number for each row.")
         if n < 2 or not len(np.ravel(given)) == len(np.ravel(suggested)) == n:
@@ -87,7 +89,7 @@ class Ranking:
             raise InputError(
                 f"given, suggested and quality must have equal lengths, at least 2; got {lengths}."
             )
-        classes, numbers = check_labels(np.concatenate([np.asarray(given), np.asarray(suggested)]), 2 * n)
+        classes, numbers = check_labels(np.concatenate([given, suggested]), 2 * n)
         same = np.flatnonzero(numbers[:n] == numbers[n:])
         if len(same):
             label = format_value(classes.tolist()[numbers[same[0]]])

@@ -56,9 +56,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from subsvms._callers import renamed
-from subsvms._numbers import lower_limit
+from subsvms._numbers import check_count, check_range, check_type, lower_limit, read_array
 from subsvms.ensemble._sampling import class_probabilities
 from subsvms.ensemble._votes import Votes
+from subsvms.exceptions import InputError
 
 CERTIFICATE_LEVEL = 0.999  # for one row; the limits widen slowly as it grows, so it costs few changes
 
@@ -152,8 +153,15 @@ def count_withstood(
     >>> count_withstood(votes, [395, 1210], [1, 0, 0], size=54)
     array([7, 4, 0])
     """
-    sizes, given, counts = np.asarray(sizes), np.asarray(given), np.asarray(votes.counts)
-    _check_inputs(counts, sizes, given, size, level)
+    check_type("votes", votes, "the votes of a correction or a classifier", Votes)
+    check_count("size", size)
+    check_type("pooled", pooled, "True or False", bool, np.bool_)
+    check_range("p", p, 0, 1, "()")
+    if level is not None:
+        check_range("level", level, 0, 1, "()")
+    counts = np.asarray(votes.counts)
+    sizes, given = read_array("sizes", sizes, np.int64), read_array("given", given, np.int64)
+    _check_inputs(counts, sizes, given)
     tolerated = np.maximum(_half_margin(counts, np.asarray(votes.n_voters), level), 0.0)
     r = np.append(class_probabilities(sizes, p) / np.maximum(sizes, 1), 0.0)  # the last one is for -1
     allowed = -np.expm1(np.log1p(-tolerated) / size) * (1.0 - r[given])  # delta < tolerated, solved for tau
@@ -164,16 +172,12 @@ def count_withstood(
     return np.searchsorted(tau, allowed, side="left")
 
 
-def _check_inputs(counts, sizes, given, size, level):
+def _check_inputs(counts, sizes, given):
     n_rows, n_classes = counts.shape
     if sizes.shape != (n_classes,):
         raise ValueError(f"sizes must give the rows of each of {n_classes} classes; got {sizes!r}.")
     if given.shape != (n_rows,) or np.any((given < -1) | (given >= n_classes)):
         raise ValueError(f"given must hold {n_rows} class numbers from -1 to {n_classes - 1}.")
-    if size < 1:
-        raise ValueError(f"size must be 1 or more, the draws in a subset; got {size!r}.")
-    if level is not None and not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, or be None; got {level!r}.")
 
 
 def _half_margin(counts, n_voters, level):
@@ -199,6 +203,9 @@ def _lower_limit(k, n, error):
     return lower_limit(k[at], n[at], 1.0 - error)[inverse]  # many rows share a few thousand pairs
 
 
+LAST = 10_000_000  # number of changes up to which a curve is drawn
+
+
 def certified_curve(withstood: ArrayLike, max_changes: int | None = None) -> CertifiedCurve:
     """Return the share of rows whose verdict withstands at least 0, 1, 2, ... changes.
 
@@ -209,9 +216,14 @@ def certified_curve(withstood: ArrayLike, max_changes: int | None = None) -> Cer
     >>> certified_curve([0, 0, 1, 3]).share
     array([1.  , 0.5 , 0.25, 0.25])
     """
-    withstood = np.asarray(withstood, dtype=np.int64)
-    if withstood.size == 0:
-        raise ValueError("withstood must hold at least one row; got none.")
-    last = int(withstood.max()) if max_changes is None else int(max_changes)
+    withstood = read_array("withstood", withstood, np.int64)
+    if withstood.ndim != 1 or withstood.size == 0 or withstood.min() < 0:
+        raise InputError(
+            "withstood must hold a number of at least 0 for each row, as count_withstood returns it."
+        )
+    last = int(withstood.max())
+    if max_changes is not None:
+        check_count("max_changes", max_changes, least=0)
+        last = min(int(max_changes), LAST)
     numbers = np.bincount(np.minimum(withstood, last), minlength=last + 1)
     return CertifiedCurve(np.arange(last + 1), numbers[::-1].cumsum()[::-1] / len(withstood))

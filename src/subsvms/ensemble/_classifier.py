@@ -17,6 +17,8 @@ from subsvms.ensemble._device import find_device
 from subsvms.ensemble._training import CallbackSupportMixin, fit_numbered
 from subsvms.ensemble._votes import Votes, count_votes
 
+LARGEST = 2**31 - 1  # whole number that compiled loops count with
+
 
 class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A vote of many tiny SVMs, each trained on a few rows: hard to mislead by wrong labels.
@@ -123,13 +125,13 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "sampling_bias": [Interval(Real, 0, 1, closed="neither")],
         "kernel": [StrOptions({"rbf", "linear", "poly", "precomputed"})],
         "gamma": [StrOptions({"auto", "scale"}), Interval(Real, 0, None, closed="neither")],
-        "degree": [Interval(Integral, 1, None, closed="left")],
+        "degree": [Interval(Integral, 1, LARGEST, closed="both")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "C": [Interval(Real, 0, None, closed="neither")],
         "loss": [StrOptions({"squared_hinge", "hinge"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, LARGEST, closed="both")],
         "n_jobs": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Integral, None, -1, closed="right"),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from subsvms._numbers import check_type
 from subsvms._states import State, distrust, is_array, is_within, read_state, require, write_state
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._rows import KINDS, PAD, Kernel, Rows
@@ -41,6 +42,7 @@ def save(model: SubSVMClassifier, path: str | os.PathLike) -> None:
     ...     print(subsvms.load(folder + "/model.safetensors").predict([[0.2], [0.8]]))
     ['no' 'yes']
     """
+    check_type("path", path, "a path", str, os.PathLike)
     write_state(classifier_to_state(model), path)
 
 
@@ -88,6 +90,7 @@ def load(path: str | os.PathLike) -> SubSVMClassifier:
     >>> again.predict([[0.2], [0.8]])
     array(['no', 'yes'], dtype='<U3')
     """
+    check_type("path", path, "a path", str, os.PathLike)
     state = read_state(path)
     if state.header.get("model") == WHOLE:
         raise InputError(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from subsvms._labels import Classes, check_labels
-from subsvms._numbers import check_count, check_seed
+from subsvms._numbers import check_count, check_seed, read_array
 from subsvms.evaluation._limits import Number
 from subsvms.exceptions import InputError, format_value
 
@@ -38,7 +38,7 @@ class Tested(NamedTuple):
     @classmethod
     def read(cls, y_noisy: ArrayLike, *predictions: ArrayLike) -> "Tested":
         """Check labels that a user passes."""
-        columns = [np.asarray(column) for column in (y_noisy, *predictions)]
+        columns = [read_array("y_noisy and y_pred", column, None) for column in (y_noisy, *predictions)]
         if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1 or not len(columns[0]):
             found = ", ".join(str(column.shape) for column in columns)
             raise InputError(
@@ -61,7 +61,7 @@ class Tested(NamedTuple):
     def split(self, metric: str, positive: Any) -> tuple[np.ndarray, Number]:
         """Return whether each row is in the first stratum, and the metric, of right rows in both."""
         predicted, n = self.predictions[0], len(self.given)
-        if metric not in METRICS:
+        if not isinstance(metric, str) or metric not in METRICS:
             raise InputError(f"metric must be one of {', '.join(METRICS)}; got {format_value(metric)}.")
         if metric == "accuracy":
             return self.given == predicted, lambda a, b: (a + b) / n

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from subsvms._labels import Classes
+from subsvms._labels import Classes, as_list
 from subsvms._numbers import check_range
 from subsvms.evaluation._draw import Tested
 from subsvms.evaluation._limits import Number, Strata, find_lower, find_upper
@@ -195,7 +195,7 @@ def read_answers(
     tested: Tested, rows: Sequence[int], answers: Sequence[Any]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows, and what the answers are: class numbers, -1 for "cannot tell"."""
-    rows, answers = list(rows), list(answers)
+    rows, answers = as_list(rows), as_list(answers)
     if len(rows) != len(answers):
         raise InputError(f"There must be one answer for each row; got {len(answers)} for {len(rows)} rows.")
     n, seen = len(tested.given), set()

@@ -190,7 +190,7 @@ def smallest_size_lemma_7(r: int) -> int:
     >>> smallest_size_lemma_7(16)
     44
     """
-    r = 2 * check_subset(None, r)
+    r = 2 * check_subset(r, r)
     return ceil(2 * r + 4 * sqrt(r * log(2) + log(2) ** 2 - log(4)) + log(16) - 4)
 
 
@@ -205,7 +205,7 @@ def smallest_size(r: int, rho: float) -> int:
     >>> smallest_size(16, rho=0.0), smallest_size(16, rho=0.75)
     (20, 38)
     """
-    r = 2 * check_subset(None, r)
+    r = 2 * check_subset(r, r)
     check_range("rho", rho, 0, 1, "[)")
     root = sqrt(log(2) * (log(2) + 2 * r + rho * log(2) - 4) / (1 + rho))
     return max(ceil((1 + rho) * (r - 2 + (1 + rho) * (log(2) + root))), r)
@@ -222,7 +222,7 @@ def smallest_size_local(r: int, rho: float) -> int:
     >>> smallest_size_local(16, rho=0.75), smallest_size(16, rho=0.75)
     (35, 38)
     """
-    r = 2 * check_subset(None, r)
+    r = 2 * check_subset(r, r)
     check_range("rho", rho, 0, 1, "[)")
     root = sqrt((4 * r + rho - 7) / (1 + rho))
     return max(floor((1 + rho) * (r - 2 + (1 + rho) * (1 + root) / 2) + 1e-9) + 1, r)
@@ -288,6 +288,7 @@ def epsilon(s: int, r: int, *, R: float, margin: float, delta: float, c: float) 
     0.123
     """
     check_subset(s, r)
+    check_range("R", R, 0, inf, "()")
     return generalisation_bound(s, R=R, margin=margin, delta=delta, c=c, slack=4 * R**2 * (s - r))
 
 
@@ -408,11 +409,10 @@ def votes_needed(phi: float, failure: float) -> int:
     return max(ceil(log(1 / failure) / (2 * (0.5 - phi) ** 2)), 1)
 
 
-def check_subset(s: int | None, r: int) -> int:
+def check_subset(s: int, r: int) -> int:
     """Return r/2 rounded up, the rows of each class; raise an error if r is more than the subset's s rows."""
     check_count("r", r)
-    if s is not None:
-        check_count("s", s)
-        if r > s:
-            raise InputError(f"r must be at most s, the size of the subset, {s}; got {r}.")
+    check_count("s", s)
+    if r > s:
+        raise InputError(f"r must be at most s, the size of the subset, {s}; got {r}.")
     return -(-r // 2)

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.utils import _safe_indexing, check_random_state  # the former cuts scikit-learn's own folds
+from sklearn.utils import _safe_indexing  # the former cuts scikit-learn's own folds
 
 from subsvms._callers import renamed, renamed_attribute
 from subsvms._labels import check_labels
-from subsvms._numbers import check_range
+from subsvms._numbers import check_range, make_rng
 from subsvms.certificates._vote import CERTIFICATE_LEVEL, count_withstood
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
@@ -145,7 +145,7 @@ def plan(
     check_range("failure", failure, 0, 1, "()")
     if given := sorted(RECOMMENDED & set(parameters)):
         raise InputError(f"A plan recommends {given[0]}, so it cannot be given: leave {given[0]} out.")
-    rng = check_random_state(random_state)
+    rng = make_rng(random_state)
     classes, labels = check_labels(y, X.shape[0] if hasattr(X, "shape") else len(X))
     counts = np.bincount(labels)
     usual = subset_size("log_squared", len(labels), len(classes))

@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binom
-from sklearn.utils import check_random_state
 
 from subsvms._callers import renamed, renamed_attribute
 from subsvms._effort import Effort, run_pieces
 from subsvms._labels import check_labels
-from subsvms._numbers import check_count, check_range
+from subsvms._numbers import check_count, check_range, make_rng, read_array
 from subsvms._validation import check_table
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import class_probabilities, draw_subsets, subset_size
@@ -178,7 +177,7 @@ def estimate_regularity(
     problem = pose_problem(model, table, *check_labels(y, table.shape[0]))
     n_samples, n_classes = len(problem.labels), len(problem.classes)
     tried = default_sizes(n_samples, n_classes) if sizes is None else check_sizes(sizes, n_samples)
-    rng = check_random_state(random_state)
+    rng = make_rng(random_state)
     seed = rng.randint(2**31 - 1)
     counts = np.bincount(problem.labels)
     chances = class_probabilities(counts, model.sampling_bias)
@@ -210,7 +209,7 @@ def default_sizes(n_samples: int, n_classes: int = 2) -> np.ndarray:
 
 def check_sizes(sizes: ArrayLike, n_samples: int) -> np.ndarray:
     """Return the sizes sorted, without repetitions."""
-    numbers = np.unique(np.asarray(sizes))
+    numbers = np.unique(read_array("sizes", sizes, None))
     if numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers[0] < 2 or numbers[-1] > n_samples:
         raise ValueError(
             f"sizes must be whole numbers from 2 to the number of rows, {n_samples}; got {sizes!r}."

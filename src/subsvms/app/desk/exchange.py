@@ -96,9 +96,9 @@ def describe_issues(desk: ReviewDesk) -> list[Line]:
 
 def describe_consensus(desk: ReviewDesk) -> list[Line]:
     """Return each row that is no issue and that several people answered about, with their consensus."""
-    if not has_answers(desk.options):
+    if not has_answers(desk.options) or (answers := find_answers(desk.table, desk.options)) is None:
         return []
-    answers, scores = find_answers(desk.table, desk.options), read_scores(desk.folder, desk.table)
+    scores = read_scores(desk.folder, desk.table)
     several = (answers.per_row > 1) & (scores.given >= 0)
     rows = np.setdiff1d(np.flatnonzero(several) + 1, desk.rows)
     name = desk.options.id_column

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._columns import drop_empty, take_columns
+from subsvms._numbers import read_array
 from subsvms._states import State, is_array, is_choice, is_number, require
 from subsvms.app.features.columns import note_unused
 from subsvms.app.quoting import explaining, suggest_file
@@ -143,7 +144,7 @@ def load_array(path: str | os.PathLike, n_rows: int) -> Any:
 
 def check_array(X: Any, name: str, n_rows: int) -> Any:
     """Return ready-made features as float64, dense or CSR; raise an error if they cannot be features."""
-    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    X = X.tocsr() if sparse.issparse(X) else read_array("features", X, None)
     if X.ndim != 2:
         raise TableError(f"The features in {name} must have two dimensions, rows and columns; got {X.ndim}.")
     if X.shape[0] != n_rows:

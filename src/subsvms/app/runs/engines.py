@@ -18,8 +18,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from joblib import effective_n_jobs
-
+from subsvms._effort import count_threads
 from subsvms.app.names import SHARED
 from subsvms.app.quoting import first_sentence
 from subsvms.exceptions import TableError, require_extra
@@ -112,7 +111,7 @@ def open_engine(
 ) -> Iterator[Engine]:  # fmt: skip
     """Provide an engine that `check_engine` has let pass, and shut it down at the end."""
     if name == "local":
-        yield LocalEngine(effective_n_jobs(n_jobs), n_items, gpu=gpu)
+        yield LocalEngine(count_threads(n_jobs), n_items, gpu=gpu)
         return
     assert folder is not None
     with _silence_loggers(), _open_client(n_jobs, scheduler) as client, _explain_failures(scheduler):

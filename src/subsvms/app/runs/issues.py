@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from subsvms._columns import Table
+from subsvms._effort import count_threads
 from subsvms._labels import Classes
 from subsvms.app.names import DOUBTFUL, ISSUE_PARTS
 from subsvms.app.runs import parquet_files
@@ -151,7 +151,7 @@ def list_worst(
         with parquet.ParquetFile(paths[number]) as file:  # side by side with others, so each by one thread
             return file.read(use_threads=False).take(worst[4, worst[3] == number].astype(int))
 
-    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
+    with ThreadPoolExecutor(count_threads(n_jobs)) as pool:
         for found in pool.map(rank, range(len(paths))):
             kept.append(found)
             if sum(part.shape[1] for part in kept) > WAITING * most:

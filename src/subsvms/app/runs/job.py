@@ -14,9 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from joblib import effective_n_jobs
-
-from subsvms._effort import Effort, announce
+from subsvms._effort import Effort, announce, count_threads
 from subsvms.app import names
 from subsvms.app.names import TABLE, UNFINISHED
 from subsvms.app.options import FILE_OPTIONS, LABEL_OPTIONS, Options, Work
@@ -86,7 +84,7 @@ def do_job(
         opening = nullcontext(open_in_memory(where, options, work, judge, expected))
     else:
         check_engine(engine, work.scheduler)
-        n_jobs = effective_n_jobs(n_jobs)
+        n_jobs = count_threads(n_jobs)
         base = None if expected is None or expected.base is None else as_place(expected.base)
         opening = open_in_parts(where, options, work, base)
     with ExitStack() as finally_save, opening as opened:

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 
+from subsvms._effort import count_threads
 from subsvms.app import names
 from subsvms.app.names import CORRECTED, ISSUE_PARTS, ISSUES, LISTED, REPORT, SCORE_PARTS, SCORES
 from subsvms.app.options import tell_flags, write_command
@@ -113,7 +113,7 @@ def write_files(
         kinds = (CORRECTED, ISSUE_PARTS, SCORE_PARTS)
         parts = sorted(path for kind in kinds for path in (folder / kind).glob("*.parquet"))
         written = [LISTED, ISSUES, *(path.relative_to(folder).as_posix() for path in parts)]
-    with ThreadPoolExecutor(effective_n_jobs(n_jobs)) as pool:
+    with ThreadPoolExecutor(count_threads(n_jobs)) as pool:
         digests = pool.map(lambda name: digest_file(folder / name), written)
         files = dict(zip(written, digests, strict=True))
     (folder / REPORT).write_text(render_page(tell_flags(summary), run), encoding="utf-8")
