@@ -40,7 +40,8 @@ def skew_insensitive_f_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label:
     check_consistent_length(y_true, y_pred)
     if not isinstance(pos_label, Hashable):
         raise InputError("{pos_label} must be one of the labels; got {got!r}.", got=pos_label)
-    positive, proposed = y_true == pos_label, y_pred == pos_label
+    positive: Any = y_true == pos_label
+    proposed: Any = y_pred == pos_label
     if not positive.any() or positive.all():
         which = "no row" if not positive.any() else "every row"
         raise ValueError(

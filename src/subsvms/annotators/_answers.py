@@ -5,6 +5,7 @@ A person who answered twice about one row is counted once: different answers sha
 """
 
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral, Number, Real
@@ -141,7 +142,7 @@ def read_answers(answers: Any, n_rows: int | None = None, classes: Any = None) -
         found, label = check_labels(labels, len(labels))
     else:
         named = labels[:1] if classes is None else as_list(classes)
-        if len(set(named)) < len(named):
+        if any(not isinstance(one, Hashable) for one in named) or len(set(named)) < len(named):
             raise InputError("classes must name each class once: leave out the others.")
         known_classes = Classes.of(named)
         found = known_classes.names

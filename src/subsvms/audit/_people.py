@@ -58,11 +58,9 @@ class SimulatedAnnotator:
         random_state: int | None = None,
     ):  # fmt: skip
         check_range("error_rate", error_rate, 0, 1)
-        self.truth = read_array("truth", truth, None).tolist()
+        self.truth = _read_labels("truth", truth)
         self.error_rate = error_rate
-        self.suggested = None if suggested is None else read_array("suggested", suggested, None).tolist()
-        if not isinstance(self.truth, list) or any(isinstance(label, list) for label in self.truth):
-            raise InputError(f"truth must hold a label for each row; got {format_value(truth)}.")
+        self.suggested = None if suggested is None else _read_labels("suggested", suggested)
         if self.suggested is not None and len(self.suggested) != len(self.truth):
             raise InputError(
                 f"suggested must have a label for each of {len(self.truth)} rows; got {len(self.suggested)}."
@@ -82,3 +80,10 @@ class SimulatedAnnotator:
             return self.suggested[row]
         others = [label for label in self._classes if label != right]
         return others[rng.integers(len(others))] if others else right
+
+
+def _read_labels(name, labels):
+    labels = read_array(name, labels, None)
+    if labels.ndim != 1:
+        raise InputError(f"{name} must hold a label for each row; got {format_value(labels.tolist())}.")
+    return labels.tolist()

@@ -79,17 +79,17 @@ class Ranking:
         are suspected first), `contradicted` whether another label is more probable, and `flagged` and
         `held_back` which labels the tool changed, and nearly changed: people are asked about these first.
         """
-        quality = read_array("quality", quality)
-        n = quality.size
-        given, suggested = read_array("given", given, None), read_array("suggested", suggested, None)
-        if quality.ndim != 1 or not np.isfinite(quality).all():
+        credible: np.ndarray = read_array("quality", quality)
+        labels = [read_array(name, one, None) for name, one in (("given", given), ("suggested", suggested))]
+        n = credible.size
+        if credible.ndim != 1 or not np.isfinite(credible).all():
             raise InputError("quality must be one finite number for each row.")
-        if n < 2 or not len(np.ravel(given)) == len(np.ravel(suggested)) == n:
-            lengths = f"{len(np.ravel(given))}, {len(np.ravel(suggested))} and {n}"
+        if n < 2 or any(one.shape != (n,) for one in labels):
+            lengths = f"{labels[0].size}, {labels[1].size} and {n}"
             raise InputError(
                 f"given, suggested and quality must have equal lengths, at least 2; got {lengths}."
             )
-        classes, numbers = check_labels(np.concatenate([given, suggested]), 2 * n)
+        classes, numbers = check_labels(np.concatenate(labels), 2 * n)
         same = np.flatnonzero(numbers[:n] == numbers[n:])
         if len(same):
             label = format_value(classes.tolist()[numbers[same[0]]])
@@ -104,7 +104,7 @@ class Ranking:
                 raise InputError(f"{name} must hold True or False for each of {n} rows.")
         if np.any(marked["flagged"] & marked["held_back"]):
             raise InputError("A change that was made was not held back: flagged and held_back overlap.")
-        return cls(classes, numbers[:n], numbers[n:], np.argsort(quality, kind="stable"), **marked)
+        return cls(classes, numbers[:n], numbers[n:], np.argsort(credible, kind="stable"), **marked)
 
     @property
     def several(self) -> bool:

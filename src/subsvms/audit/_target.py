@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import hypergeom
 
-from subsvms._numbers import check_range
+from subsvms._numbers import check_range, check_type
 from subsvms.audit._any_stop import FIRST, Totals, count_batch, plan_answers
 from subsvms.audit._apply import apply_answers
 from subsvms.audit._claim import Claim, Outcome
@@ -143,6 +143,7 @@ class Target(Interview):
         ranking = as_ranking(source)
         check_range("error_rate", error_rate, 0, 1, "()")
         check_range("level", level, 0.5, 1, "[)")
+        check_type("any_stop", any_stop, "True or False", bool, np.bool_)
         self.error_rate, self.any_stop, self.n_rows = float(error_rate), bool(any_stop), len(ranking.order)
         self.n_allowed = math.floor(error_rate * self.n_rows + 1e-9)
         self._totals, self._n_found, self.n_sample = Totals.begin(self.n_rows), 0, 0

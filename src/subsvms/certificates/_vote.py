@@ -216,14 +216,14 @@ def certified_curve(withstood: ArrayLike, max_changes: int | None = None) -> Cer
     >>> certified_curve([0, 0, 1, 3]).share
     array([1.  , 0.5 , 0.25, 0.25])
     """
-    withstood = read_array("withstood", withstood, np.int64)
-    if withstood.ndim != 1 or withstood.size == 0 or withstood.min() < 0:
+    found: np.ndarray = read_array("withstood", withstood, np.int64)
+    if found.ndim != 1 or found.size == 0 or found.min() < 0:
         raise InputError(
             "withstood must hold a number of at least 0 for each row, as count_withstood returns it."
         )
-    last = int(withstood.max())
+    last = int(found.max())
     if max_changes is not None:
         check_count("max_changes", max_changes, least=0)
         last = min(int(max_changes), LAST)
-    numbers = np.bincount(np.minimum(withstood, last), minlength=last + 1)
-    return CertifiedCurve(np.arange(last + 1), numbers[::-1].cumsum()[::-1] / len(withstood))
+    numbers = np.bincount(np.minimum(found, last), minlength=last + 1)
+    return CertifiedCurve(np.arange(last + 1), numbers[::-1].cumsum()[::-1] / len(found))
