@@ -58,7 +58,7 @@ def make_rng(random_state: Any) -> Any:
     """Return scikit-learn's generator of random numbers for what a user passes."""
     from sklearn.utils import check_random_state
 
-    if isinstance(random_state, Integral) and not 0 <= random_state < 2**32:
+    if isinstance(random_state, Integral) and not 0 <= int(random_state) < 2**32:
         raise InputError("{random_state} must be at least 0 and less than 2^32; got {got}.", got=random_state)
     return check_random_state(random_state)
 

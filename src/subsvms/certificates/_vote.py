@@ -160,15 +160,16 @@ def count_withstood(
     if level is not None:
         check_range("level", level, 0, 1, "()")
     counts = np.asarray(votes.counts)
-    sizes, given = read_array("sizes", sizes, np.int64), read_array("given", given, np.int64)
-    _check_inputs(counts, sizes, given)
+    n_k: np.ndarray = read_array("sizes", sizes, np.int64)
+    numbers: np.ndarray = read_array("given", given, np.int64)
+    _check_inputs(counts, n_k, numbers)
     tolerated = np.maximum(_half_margin(counts, np.asarray(votes.n_voters), level), 0.0)
-    r = np.append(class_probabilities(sizes, p) / np.maximum(sizes, 1), 0.0)  # the last one is for -1
-    allowed = -np.expm1(np.log1p(-tolerated) / size) * (1.0 - r[given])  # delta < tolerated, solved for tau
+    r = np.append(class_probabilities(n_k, p) / np.maximum(n_k, 1), 0.0)  # the last one is for -1
+    allowed = -np.expm1(np.log1p(-tolerated) / size) * (1.0 - r[numbers])  # delta < tolerated, solved for tau
 
     # No margin is above 1/2, and tau(m) is at least m times each r: beyond this m no verdict can stand.
-    most = min(_most_changes(sizes, p), int(-np.expm1(np.log(0.5) / size) / r.max()))
-    tau = changed_draw(np.arange(1, max(most, 0) + 1), sizes, p, pooled=pooled)
+    most = min(_most_changes(n_k, p), int(-np.expm1(np.log(0.5) / size) / r.max()))
+    tau = changed_draw(np.arange(1, max(most, 0) + 1), n_k, p, pooled=pooled)
     return np.searchsorted(tau, allowed, side="left")
 
 
