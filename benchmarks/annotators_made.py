@@ -119,10 +119,14 @@ def write_report(path):
     table = table.assign(worst=kinds["more"].max(), worse=kinds["worse"].sum(), cells=kinds.size())
     worse = mean[mean["worse"]].drop(columns=["worse", "away"]).reset_index()
     seeds = ", ".join(map(str, sorted(lines["seed"].unique())))
+    said = lines.groupby(["features", "calibrated"])["away"].agg(["size", "mean"]).reset_index()
+    said = said.rename(columns={"size": "runs", "mean": "away"})
     text = [
         f"# Several people, made\n\n`python -m benchmarks.annotators_made`, seeds {seeds}. *Worse*: "
         f"cells where the mean over the seeds is more than {WORSE} above the majority's.\n\n"
         + "\n".join(as_markdown(table.reset_index())),
+        "## How far what is stated is away\n\nWithout *calibrated*, it says *not calibrated*.\n\n"
+        + "\n".join(as_markdown(said)),
         f"## Worse than the majority: {len(worse)} of {len(mean)} cells\n\n" + "\n".join(as_markdown(worse)),
     ]
     write(path.with_suffix(".md"), "\n\n".join(text) + "\n", lines=path)
