@@ -128,6 +128,8 @@ ATTACKS = {
     "not a JSON object": (post("api/decide", [1]), 400),
     "a form": (("POST", f"/{TOKEN}/api/decide", {"data": {"row": "1"}}), 415),
     "a row that is not an issue": (decide(10**9, "accept", "A"), 404),
+    "a last act before the first": (post("api/decide", {"row": 1, "who": "A", "seen": -5}), 400),
+    "a last act beyond all": (post("api/decide", {"row": 1, "who": "A", "seen": 10**30}), 400),
     "a last act that is not a number": (post("api/decide", {"row": 1, "who": "A", "seen": "1"}), 400),
     "a row that is true": (decide(True, "accept", "A"), 404),
     "no name": (post("api/undo", {}), 400),

@@ -3,6 +3,7 @@
 import json
 import re
 import warnings
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from loans import call
 
 from subsvms import correct_table
+from subsvms.app.desk.audit import AuditDesk
 from subsvms.audit import Audit
 from subsvms.exceptions import LabelNoiseWarning, TableError
 
@@ -99,6 +101,11 @@ def test_the_result_can_be_replaced(run):
     file = folder.parent / "tickets.csv"
     call("correct", file, *words, "--output", folder.parent / "b.subsvms", "--quiet")
     call("correct", file, *words, "--output", folder.parent / "b.subsvms", "--quiet", "--force")
+
+
+def test_who_is_asked_does_not_see_the_answers_that_the_labels_are_made_of(run):
+    with closing(AuditDesk(run[0], n_answers=20)) as desk:
+        assert desk.question("Ann")["columns"] == ["ticket", "about billing", "about bug"]
 
 
 def test_one_line_an_answer_gives_the_same_labels(run):

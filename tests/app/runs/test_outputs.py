@@ -56,6 +56,9 @@ def test_the_typed_issues_have_whole_values(hostile):
 def test_formulas_are_disarmed_and_numbers_are_not():
     cells = ["=1", "+1", "-1", "@x", "-x", "a=1", "", None, "\t=1"]
     assert [disarm(cell) for cell in cells] == ["'=1", "+1", "-1", "'@x", "'-x", "a=1", "", None, "'\t=1"]
+    for cell in ("＝1+1", "  =1+1", "\u3000＋A1"):
+        assert disarm(cell) == f"'{cell}"
+    assert [disarm(cell) for cell in (" -1", "  a", "é=1")] == [" -1", "  a", "é=1"]
 
 
 def test_typed_issues_keep_the_types_of_the_table(tmp_path):

@@ -322,8 +322,8 @@ class AuditPages:
 
 def _read_seen(body: dict[str, Any]) -> int | None:
     seen = body.get("seen")
-    if seen is not None and (isinstance(seen, bool) or not isinstance(seen, int)):
-        raise Refusal(400, "The act that was seen must be a whole number.")
+    if seen is not None and (isinstance(seen, bool) or not isinstance(seen, int) or not 0 <= seen < 2**63):
+        raise Refusal(400, "The act that was seen must be a whole number, at least 0.")
     return seen
 
 

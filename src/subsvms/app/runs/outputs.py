@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -44,7 +45,7 @@ from subsvms.app.tables.table import FRAME, LabelledTable, find_free, keep_rows,
 ELSEWHERE = ("worst", "ensemble", "versions", "seconds")  # parts of a summary that "found" leaves out
 MOST_ASKED = 200  # rows in the list of those to ask about again
 CELL_CHARACTERS = 2000  # of a cell in issues.csv; the whole value is in issues.parquet
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell, also in full width
 
 
 PEOPLE_FILES = {
@@ -215,7 +216,7 @@ def as_cell(value: Any) -> str | None:
 
 def disarm(cell: Any) -> Any:
     """Return a cell that no spreadsheet takes for a formula: others get an apostrophe in front."""
-    if cell is None or not cell.startswith(FORMULA):
+    if cell is None or not (cell.startswith(FORMULA) or normalize("NFKC", cell.lstrip()[:1]) in FORMULA):
         return cell
     try:
         float(cell)

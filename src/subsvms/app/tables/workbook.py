@@ -157,10 +157,13 @@ def _check_tables(data, name):
                 last_row, last_column = max(last_row, row + repeated), max(last_column, column)
                 copies = times * repeated
                 _check_size(last_row, last_column, n_characters, name)
+        elif kind == "s":  # so many spaces
+            text(" ", int(attributes.get("text:c", 1)))
+            _check_size(last_row, last_column, n_characters, name)
 
-    def text(text: str) -> None:
+    def text(text: str, times: int = 1) -> None:
         nonlocal n_characters
-        n_characters += len(text) * copies
+        n_characters += len(text) * times * copies
 
     xml.parse(data, name, start, text=text)
     _check_size(last_row, last_column, n_characters, name)
