@@ -13,7 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from subsvms._numbers import read_array
-from subsvms.exceptions import InputError
+from subsvms.exceptions import InputError, format_value
 
 __all__ = ["skew_insensitive_f_score"]
 
@@ -39,7 +39,7 @@ def skew_insensitive_f_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label:
     y_pred = column_or_1d(read_array("y_pred", y_pred, None))
     check_consistent_length(y_true, y_pred)
     if not isinstance(pos_label, Hashable):
-        raise InputError("{pos_label} must be one of the labels; got {got!r}.", got=pos_label)
+        raise InputError(f"pos_label must be one of the labels; got {format_value(pos_label)}.")
     positive: Any = y_true == pos_label
     proposed: Any = y_pred == pos_label
     if not positive.any() or positive.all():

@@ -142,6 +142,7 @@ def test_mistakes_are_answered_with_a_sentence():
         (lambda: certify(SubSVMClassifier()), "must be a fitted LinearCommittee.*got SubSVMClassifier"),
         (lambda: certify(committee, n_carriers=-1), "n_carriers must be a whole number, at least 0; got -1"),
         (lambda: certify(committee, rows=[12]), "rows must be whole numbers from 0 to 11.*got 12"),
+        (lambda: certify(committee, np.zeros((2, 2)), rows=[1]), "give X, or rows, but not both"),
         (lambda: find_turning_flips(committee, 99), "rows must be whole numbers from 0 to 11.*got 99"),
     ]:
         with pytest.raises(InputError, match=message):

@@ -204,7 +204,7 @@ def test_a_certificate_is_wrong_no_more_often_than_its_level_allows(n_voters, le
     "change, message",
     [(dict(sizes=[5, 5, 5]), "sizes must"), (dict(given=[2]), "given must"),
      (dict(given=[0, 0]), "given must"), (dict(size=0), "size must"),
-     (dict(level=1.0), "level must"), (dict(p=1.0), "sampling_bias")],
+     (dict(level=1.0), "level must"), (dict(p=1.0), "p must")],
 )  # fmt: skip
 def test_impossible_inputs_are_refused(change, message):
     options = dict(sizes=[5, 5], given=[0], size=2) | change

@@ -132,6 +132,8 @@ def certify(
     >>> certify(committee).withstands[:5]
     array([ 77,  62, 129,  26,  58])
     """
+    if X is not None and rows is not None:
+        raise InputError("rows are training rows: give X, or rows, but not both.")
     return certify_rows(committee, X, rows=rows, n_carriers=n_carriers, on_progress=on_progress)
 
 
