@@ -168,8 +168,8 @@ def test_the_corrections_beside_the_plain_vote_are_those_of_the_results():
     lines = quality.summary(cells)
     shown = [line for line in lines if line.startswith(("| left", "| harmed"))]
     assert len(shown) >= 2 and set(shown) <= set(page.splitlines())
-    changed = re.search(r"at most ([\d.]+%) of the rows changed", "\n".join(lines))[1]
-    assert f"at most {changed} of the rows change" in page.replace("\n", " ")
+    changed = re.search(r"at most ([\d.]+)% of the rows changed", "\n".join(lines))[1]
+    assert f"at most {changed} % of the rows change" in page.replace("\n", " ")
     assert sum(quality.is_harmed(cell, "posterior") for cell in cells) <= 1
     noisy = [cell for cell in cells if cell["attack"] != "clean"]
     posterior, known = (sum(cell[method] for cell in noisy) for method in ("posterior", "known"))

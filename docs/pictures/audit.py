@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer
 from subsvms.adversaries import boundary_flips
 from subsvms.app.desk.audit import AuditDesk
 from subsvms.app.desk.server import serve
-from subsvms.app.options import FIRST_PORT, Options
+from subsvms.app.options import FIRST_PORT, Options, Work
 from subsvms.app.runs.job import do_job
 
 COLUMNS = (
@@ -39,7 +39,7 @@ def answer_some(folder: Path) -> Path:
     X = tumours.data[list(COLUMNS)]
     given = boundary_flips(X.to_numpy(), tumours.target.to_numpy(), error_rate=0.12, random_state=0).labels
     X.assign(tumour=tumours.target_names[given]).to_csv(folder / "tumours.csv", index=False)
-    do_job(str(folder / "tumours.csv"), Options("tumour"), output=folder / "run")
+    do_job(str(folder / "tumours.csv"), Options("tumour"), Work(output=folder / "run"))
     desk = AuditDesk(folder / "run")
     for _ in range(N_ANSWERED):
         question = desk.question("Ann")

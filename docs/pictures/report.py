@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_breast_cancer
 
 from subsvms.adversaries import directed_flips
-from subsvms.app.options import Options
+from subsvms.app.options import Options, Work
 from subsvms.app.runs.job import do_job
 
 SHOWN = ("summary", "classes", "map")
@@ -27,7 +27,7 @@ def correct_tumours(folder: Path) -> Path:
     given = directed_flips(tumours.target.to_numpy(), rho=0.75, alpha=1.0, random_state=0).labels
     frame = tumours.data.assign(diagnosis=tumours.target_names[given])
     frame.to_csv(folder / "tumours.csv", index=False)
-    do_job(str(folder / "tumours.csv"), Options("diagnosis"), output=folder / "run")
+    do_job(str(folder / "tumours.csv"), Options("diagnosis"), Work(output=folder / "run"))
     return folder / "run" / "report.html"
 
 

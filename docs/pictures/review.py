@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.desk.server import serve
-from subsvms.app.options import FIRST_PORT, Options
+from subsvms.app.options import FIRST_PORT, Options, Work
 from subsvms.app.runs.job import do_job
 
 HERE = Path(__file__).parent
@@ -32,7 +32,7 @@ BROAD, HALF, SHORT = (1680, 900), (640, 400), (1180, 480)  # HALF is a screen of
 def correct_tickets(folder: Path) -> Path:
     """Correct tickets with wrong labels, and return the folder of the run."""
     write_tickets(folder / "tickets.csv", 600, wrong=0.3)
-    do_job(str(folder / "tickets.csv"), Options("topic", id_column="ticket"), output=folder / "run")
+    do_job(str(folder / "tickets.csv"), Options("topic", id_column="ticket"), Work(output=folder / "run"))
     return folder / "run"
 
 

@@ -97,7 +97,7 @@ def test_an_audit_claims_after_each_answer_and_ends_at_its_target(seed):
     claim = target.claim
     assert claim.finished and claim.at_most <= target.n_allowed and target.forecast.factor == 1
     assert 0 < target.n_sample <= claim.n_answers < target.n_rows
-    assert f"With 95% confidence at most {claim.at_most} of the 600 labels" in str(claim)
+    assert f"With 95 % confidence at most {claim.at_most} of the 600 labels" in str(claim)
     assert "if your answers are right" in str(claim)
 
 

@@ -86,6 +86,11 @@ SETTINGS = [  # module, words of its command line ({} is the folder), what it wr
     ("targets", "score --only splice --results {}", "targets.md",
      "from sklearn.datasets import load_wine; ordinary.load = lambda *_: load_wine(return_X_y=True);"
      "N_DRAWS, ANSWERS, METRICS, KINDS = 4, (20,), ('accuracy',), ('uniform',)"),
+    ("targets_any_stop", "--only splice", "targets_any_stop.md",
+     "import shutil; from benchmarks import ordinary; from sklearn.datasets import load_wine;"
+     "ordinary.load = lambda *_: load_wine(return_X_y=True);"
+     "shutil.copy(LINES.with_name('targets.csv'), RESULTS); LINES = RESULTS / LINES.name;"
+     "N_RUNS, N_OWN, RATES, list_cells = 3, 1, (0.05,), lambda _: [('splice', 'uniform')]"),
     ("text", "--seeds 0 --only 'names of characters, by category' --results {} --workers 1", "text.md",
      "MOST, KINDS = 300, KINDS[:1]"),
     ("tool", "--data-dir {} --seeds 1", "tool.md", "ATTACKS = {'clean': None}"),

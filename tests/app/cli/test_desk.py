@@ -181,7 +181,7 @@ def test_the_score_of_a_model_from_a_table_alone(corrected, tmp_path):
     fill_in(path, person_of(corrected.clean))
     shown = said(table, "--test", "--import", path, "--who", "Ann")
     assert shown.startswith(
-        "50 answers were entered. With 95% confidence the accuracy on the true labels is "
+        "50 answers were entered. With 95 % confidence the accuracy on the true labels is "
     )
     assert "if the 50 answers are right; with the labels as given it is " in shown
     assert said("--test", table, "--status") in shown and "subsvms apply" not in shown

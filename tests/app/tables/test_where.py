@@ -12,7 +12,7 @@ from loans import call
 from nasty_texts import GOOD, assert_refused, write
 from pyarrow import feather, parquet
 
-from subsvms.app.options import Options
+from subsvms.app.options import Options, Work
 from subsvms.app.runs.job import do_job, fits_in_memory
 from subsvms.app.runs.source import open_source
 from subsvms.app.tables.table import keep_rows, place_beside, read_table, write_table
@@ -154,7 +154,7 @@ def test_codes_with_names_are_refused_in_parts(tmp_path, monkeypatch, kind):
         f"'t.{kind}' has the labels of 'label' as codes of Hugging Face, whose names a run in parts cannot "
         "use: correct it in memory, or save the names as text."
     )
-    assert_refused(message, do_job, f"t.{kind}", Options("label"), engine="local")
+    assert_refused(message, do_job, f"t.{kind}", Options("label"), Work(engine="local"))
     assert [path.name for path in tmp_path.iterdir()] == [f"t.{kind}"]
 
 

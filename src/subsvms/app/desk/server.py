@@ -81,8 +81,11 @@ def serve(
     listener = open_socket(port)
     port = listener.getsockname()[1]
     # A tab of before goes on if it is of the same page about the same run: rows mean other ones elsewhere.
-    parts = desk.page, getattr(desk, "part", ""), digest_file(desk.folder / RECORD)
-    token = make_token(desk.folder / PAGE_SECRET, *parts, renew=renew)
+    # A table without a run, as for the score of a model, has the secret beside it.
+    own, secret = desk.folder / RECORD, desk.folder / PAGE_SECRET
+    if not desk.folder.is_dir():
+        own, secret = desk.folder, desk.folder.with_name(f"{desk.folder.stem}.{PAGE_SECRET}")
+    token = make_token(secret, desk.page, getattr(desk, "part", ""), digest_file(own), renew=renew)
     app = make_app(desk, token, {f"{HOST}:{port}", f"localhost:{port}"}, web)
     how: Any = {"log_level": "critical", "access_log": False, "server_header": False, "lifespan": "off"}
     server = Server(uvicorn.Config(app, **how))

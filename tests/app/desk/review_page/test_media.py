@@ -12,7 +12,7 @@ from loans import make_rows, write
 from PIL import Image
 
 from subsvms.app.desk.audit import AuditDesk
-from subsvms.app.options import Options
+from subsvms.app.options import Options, Work
 from subsvms.app.runs.job import do_job
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,9 @@ def gallery(tmp_path_factory):
     (place / "evil.png").write_text(SVG)
     Image.new("RGB", (9, 9)).save(place.with_name("secret.png"))
     table = write(place / "t.csv", rows)
-    return Path(do_job(str(table), Options(label="default", n_estimators=100), n_jobs=1).written.folder), rows
+    return Path(
+        do_job(str(table), Options(label="default", n_estimators=100), Work(n_jobs=1)).written.folder
+    ), rows
 
 
 @pytest.fixture
@@ -144,7 +146,9 @@ def test_an_allowed_host_shows_pictures_and_cannot_send_the_browser_to_another(b
             for number, row in enumerate(rows):
                 row["picture"] = f"{(good, near, far)[number % 3]}/{number}.png"
             table = write(tmp_path / "t.csv", rows)
-            folder = do_job(str(table), Options(label="default", n_estimators=50), n_jobs=1).written.folder
+            folder = do_job(
+                str(table), Options(label="default", n_estimators=50), Work(n_jobs=1)
+            ).written.folder
             with serving_here(folder, hosts=[good, near]) as address:
                 ann = Reviewer(browser, address)
                 chosen = [choose(ann, rows, host) for host in (near, far)]

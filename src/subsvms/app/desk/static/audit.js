@@ -115,7 +115,7 @@ function drawEnd({ claim, stands }) {
   write("claim", claim ?? "");
   const { part, folder } = state.meta;
   if (part === "estimate") write("next", `subsvms audit ${inShell(folder)}`);
-  else if (document.body.dataset.view !== "end") $("writer").replaceChildren(makeWriter(folder, stands ? "suggestion" : "keep"));
+  else if (part !== "test" && document.body.dataset.view !== "end") $("writer").replaceChildren(makeWriter(folder, stands ? "suggestion" : "keep"));
   $("without").hidden = !stands;
   if (part === "confirm") write("more", `subsvms audit ${inShell(folder)}`);
   show("end");
