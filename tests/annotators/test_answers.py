@@ -86,7 +86,7 @@ def test_what_is_odd_has_a_sentence_each_that_names_the_person(ask):
     assert said.keys() == {"few_answers", "always_same", "copies"}
     assert "'few' has fewer than 10 answers" in said["few_answers"]
     assert "'same' said 'a' every time (60 answers)" in said["always_same"]
-    assert "'copy' and 'x' gave the same answers to all 60 rows" in said["copies"]
+    assert "'copy' and 'x' gave the same answers to all rows" in said["copies"] and "60" in said["copies"]
     assert set(find_consensus(None, frame).notes) >= set(said.values())
 
 

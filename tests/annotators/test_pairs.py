@@ -1,6 +1,7 @@
 """Copies are found, and people who are merely good are not taken for copies."""
 
 import numpy as np
+import pandas as pd
 from numpy.testing import assert_array_equal
 
 from subsvms.annotators import find_consensus
@@ -46,6 +47,16 @@ def test_who_always_says_the_same_has_no_say_unless_everybody_nearly_does(ask):
     rare[0, 0] = "b"
     assert not len(find_constant(read_answers(rare)))
     assert ALWAYS < 1.0
+
+
+def test_who_saw_a_batch_of_one_class_is_not_thought_to_always_say_the_same():
+    truth = np.repeat(["a", "b"], 60)
+    lines = [(row, person, truth[row]) for row in range(120) for person in ("ann", "bob")]
+    lines += [(row, "cem", "a") for row in range(30)]
+    assert not len(find_constant(read_answers(pd.DataFrame(lines, columns=["row", "person", "label"]))))
+    lines += [(row, "cem", "a") for row in range(60, 90)]
+    found = read_answers(pd.DataFrame(lines, columns=["row", "person", "label"]))
+    assert [found.names[one] for one in find_constant(found)] == ["cem"]
 
 
 def test_two_people_are_not_told_apart_without_a_judge(ask):

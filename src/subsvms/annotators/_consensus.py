@@ -146,7 +146,7 @@ class Consensus:
         if self.calibration is None:
             return "no row has two answers, so none could be held out to check this"
         if self.alike:
-            return "of two people, without features, nothing tells who is right"
+            return "nothing tells which of the people is right"
         if self.judged is None and self.powers.judge > 1.0:
             return "the probabilities of the model say less than it knows, and sharper ones cannot be checked"
         return None if self.calibration.holds else str(self.calibration)

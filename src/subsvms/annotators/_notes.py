@@ -1,6 +1,8 @@
 """What is odd about answers and people, in a sentence each."""
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from subsvms.annotators._answers import FEW, Answers
 from subsvms.annotators._pairs import BY_CHANCE, count_pairs, find_constant
@@ -42,7 +44,8 @@ def _note_same(answers):
         said = answers.label[answers.person == person]
         label, who = format_value(answers.classes.tolist()[said[0]]), repr(answers.names[person])
         yield Note("always_same", "{who} said {label} every time ({n:,} answers), which says nothing about a "
-                   "row: these answers are not used.", who=who, label=label, n=len(said))  # fmt: skip
+                   "row: these answers are used only where nobody else answered.",
+                   who=who, label=label, n=len(said))  # fmt: skip
 
 
 def _note_copies(answers):
@@ -53,8 +56,10 @@ def _note_copies(answers):
         return
     log_limit = np.log(BY_CHANCE / np.count_nonzero(both))
     always = (both > 0) & (equal == both) & (both * np.log(n_equal / n_both) < log_limit)
-    for i, j in np.argwhere(always):
-        one, other = (repr(answers.names[people[place]]) for place in (i, j))
-        yield Note("copies", "{one} and {other} gave the same answers to all {n:,} rows that both saw: "
-                   "together they count as one.",
-                   one=one, other=other, n=int(both[i, j]))  # fmt: skip
+    group = connected_components(sparse.csr_array(always), directed=False)[1]
+    for number in np.flatnonzero(np.bincount(group) > 1):
+        own = np.flatnonzero(group == number)
+        who = name_few([repr(answers.names[people[place]]) for place in own])
+        yield Note("copies", "{who} gave the same answers to all rows that two of them saw (up to {n:,}): "
+                   "they may be one person, or copy each other.",
+                   who=who, n=int(both[own][:, own].max()))  # fmt: skip

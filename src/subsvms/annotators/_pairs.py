@@ -25,6 +25,7 @@ LEVELS = np.array([0.0, 0.5, 1.0])  # shares r; with quarters as many labels wer
 ALWAYS = 0.995  # how often copies agree: a slip in two hundred rows does not prove the contrary
 USUAL, LEAST = 0.1, 0.01  # frequency of each share above 0 before anything is seen; weight of it in pairs
 LITTLE = 0.05  # a smaller r_uv is none: where nobody copies, all answers count one
+CONTRADICTED = 0.25  # share of others' answers; people who know better than chance err less often
 ALONE = 5.0  # pairs that are known not to copy before anybody answers
 BY_CHANCE = 0.001  # probability that somebody says the same every time, or that two always agree, by chance
 SURE = 0.98  # nobody is right more often, or less often than by 1 - SURE
@@ -99,14 +100,25 @@ def find_copies(both: np.ndarray, equal: np.ndarray, n_classes: int) -> np.ndarr
 
 
 def find_constant(answers: Answers) -> np.ndarray:
-    """Return the people, by number, who say the same every time, though others often say something else."""
+    """Return the people, by number, who say the same every time, though others often say something else.
+
+    Others must say so about the table, and about the very rows: who saw a batch of one class may be right.
+    """
     pairs = answers.said
     n_said = np.bincount(answers.person, minlength=len(answers.names))
     alone = np.bincount(pairs.person)[pairs.person] == 1
     person, label = pairs.person[alone], pairs.label[alone]
     n, n_label = n_said[person], np.bincount(answers.label, minlength=answers.n_classes)
     share = (n_label[label] - n + 1.0) / (len(answers) - n + 1.0)  # of the class, among others' answers
-    return person[(n >= FEW) & (n * np.log(share) < np.log(BY_CHANCE))]
+    odd = person[(n >= FEW) & (n * np.log(share) < np.log(BY_CHANCE))]
+    return np.array([one for one in odd.tolist() if _is_contradicted(answers, one)], dtype=int)
+
+
+def _is_contradicted(answers, person):
+    """Return whether others say something else about the rows of a person, who always says the same."""
+    own = answers.person == person
+    others = answers.label[np.isin(answers.row, answers.row[own]) & ~own]
+    return len(others) == 0 or np.mean(others != answers.label[own][0]) > CONTRADICTED
 
 
 def weigh_answers(answers: Answers, *, judged: bool) -> Answers:

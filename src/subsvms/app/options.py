@@ -262,7 +262,7 @@ class PageOptions:
     media_from: Sequence[str] = option(
         (), "Host on the web from which the page may show pictures and sounds, such as images.example.org."
     )
-    new_address: bool = option(False, "Give the page a new address; that of before ends.")
+    new_address: bool = option(False, "Give the page a new address; the old one stops working.")
 
 
 @dataclass(frozen=True)

@@ -255,8 +255,9 @@ class Target(Interview):
     def apply(self, correction: Correction) -> Correction:
         """Return the correction with the answers; it must be the one that this was made from.
 
-        Once all questions are answered, all other labels are as they were given: the claim is about these, so
-        changes of the rule that nobody looked at are taken back. Until then they stand.
+        Once all questions are answered, and with `any_stop` from the first answer on, all other labels are
+        as they were given: the claim is about these, so changes of the rule that nobody looked at are taken
+        back. Until then they stand.
         """
         return apply_answers(self, correction, self.outcome, relabel=False)
 

@@ -159,6 +159,7 @@ class Verdicts:
         p, quality = self.judgement.posterior[rows].copy(), self.label_quality[rows][places]
         p[places, given[places]] = 0.0
         p[places] += np.finfo(float).tiny * (p[places].sum(axis=1, keepdims=True) == 0)
+        p[places, given[places]] = 0.0
         p[places] *= ((1.0 - quality) / p[places].sum(axis=1))[:, None]
         p[places, given[places]] = quality
         return p

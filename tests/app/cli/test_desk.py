@@ -131,7 +131,9 @@ def test_a_target_says_what_it_takes_asks_whether_to_begin_and_ends_with_its_cla
     ask = ("audit", folder, "--until", 0.1, "--questions", path)
     shown = " ".join(call(*ask, input="n\n").output.split())
     assert re.match(
-        r"At most 10 % of the labels wrong: about \d+ answers \(\d+ to \d+ in four of five", shown
+        "At most 10 % of the labels wrong, with 95 % confidence, if your answers are right: about "
+        r"\d+ answers \(\d+ to \d+ in four of five",
+        shown,
     )
     assert "For 2 % it would be" in shown and shown.endswith("Begin? [Y/n]: n") and not path.exists()
     assert not holds_decisions(folder / "decisions.sqlite")
@@ -162,7 +164,10 @@ def test_a_target_with_claims_at_any_stop_says_after_each_file_what_holds(correc
     assert "After each answer it says how many labels are wrong at most, if your answers are right" in shown
     fill_in(path, person_of(corrected.clean))
     shown = said(folder, "--until", 0.1, "--import", path)
-    assert "labels are wrong so far (10 of about " in shown and " confidence at most " in shown
+    assert (
+        " labels are wrong, if your answers are right (10 of about " in shown
+        and " confidence at most " in shown
+    )
     assert shown.endswith(f"To write the table with these labels: subsvms apply {folder}")
     claim = str(UntilDesk(folder).work.audit.claim)
     assert claim in shown and claim in " ".join(call("apply", folder).output.split())
@@ -191,7 +196,7 @@ def test_the_score_of_a_model_from_a_table_alone(corrected, tmp_path):
 
 ONE = "Give only one of --questions, --import and --status."
 OWN = "--until is a mode of its own: leave out --answers, --estimate, --repeat, --for-model."
-TEST = "--test is a mode of its own: leave out --estimate, --until, --repeat, --for-model."
+TEST = "--test is a mode of its own: leave out --estimate, --until, --repeat, --for-model, --any-stop."
 FOR_TEST = "--label, --prediction, --hide, --metric, --positive and --merge-labels are for --test."
 OTHER = "--estimate asks about other rows than an audit: leave out --answers, --repeat, --for-model."
 

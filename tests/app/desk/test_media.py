@@ -174,6 +174,7 @@ def test_the_server_shows_them_by_row_and_column_alone(run, open_desk):
 
 def test_without_pictures_and_sounds_the_policy_is_as_strict_as_before_and_opens_for_named_hosts_alone():
     assert make_headers([], ()) == HEADERS == make_headers(["image"], ())
+    assert check_hosts(["a.example:443", "http://b.example:80"]) == ("https://a.example", "http://b.example")
     policy = make_headers(["image", "audio"], check_hosts(["a.example:8443", "HTTP://b.example"]))
     policy = dict(part.strip().split(" ", 1) for part in policy["content-security-policy"].split(";"))
     assert policy["img-src"] == "'self' data: https://a.example:8443 http://b.example"

@@ -9,6 +9,7 @@ from answered_audits import answer_all, person_of
 from nasty_texts import assert_refused
 
 from subsvms.app.desk.exchange import import_answers, write_questions
+from subsvms.app.desk.media import NotShown
 from subsvms.app.desk.score import ScoreDesk
 from subsvms.evaluation import compare_models, draw_test_rows, score_interval
 from subsvms.exceptions import InputError
@@ -50,6 +51,17 @@ def test_a_score_at_the_desk_is_that_of_the_library_and_the_table_stays_as_it_is
     assert again.progress() == desk.progress() and {answer.who for answer in again.log} == {"Ann"}
     assert made.path.read_bytes() == before
     assert [path.name for path in made.path.parent.glob("*.sqlite")] == ["predictions.answers.sqlite"]
+
+
+def test_what_was_begun_goes_on_a_misspelt_column_is_named_and_pictures_lie_beside_the_table(made):
+    asked = ScoreDesk(made.path, n_answers=20, metric="f1", seed=7).work.rows
+    assert ScoreDesk(made.path).work.rows == asked
+    with pytest.raises(InputError, match="otehr"):
+        ScoreDesk(made.path, hide=["otehr"])
+    desk = ScoreDesk(made.path)
+    assert desk.media_folder == made.path.parent
+    with pytest.raises(NotShown):
+        desk.read_media(1, "text")
 
 
 def test_two_models_are_asked_about_where_they_differ(made):

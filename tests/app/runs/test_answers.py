@@ -154,7 +154,9 @@ def test_further_answers_are_not_features_unless_they_are_kept():
     frame = frame.assign(label=frame["anna"].fillna("bug"))
     (note,) = [note for note in note_table(frame, exclude=["anna"]) if note.kind == "answers"]
     assert "annotators=['label', 'bob', 'cem'] in place of label" in note  # also who guesses
-    assert not [note for note in note_table(frame, exclude=["anna"], keep=["bob", "cem"]) if note.kind == "answers"]
+    assert not [
+        note for note in note_table(frame, exclude=["anna"], keep=["bob", "cem"]) if note.kind == "answers"
+    ]
 
 
 def note_table(frame, **how):

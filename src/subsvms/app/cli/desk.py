@@ -116,8 +116,11 @@ def audit(
 
 def ask_about_test(table: Path, asked: AuditOptions, merge_labels: bool | None) -> None:
     """Ask about rows of a test set, for the score of a model on the true labels."""
-    if any(one is not None for one in (asked.estimate, asked.until, asked.repeat, asked.for_model)):
-        words = "{test} is a mode of its own: leave out {estimate}, {until}, {repeat}, {for_model}."
+    others = (asked.estimate, asked.until, asked.repeat, asked.for_model, asked.any_stop or None)
+    if any(one is not None for one in others):
+        words = (
+            "{test} is a mode of its own: leave out {estimate}, {until}, {repeat}, {for_model}, {any_stop}."
+        )
         raise InputError(Sentence(words))
     how = {name: getattr(asked, name) or () for name in ("prediction", "hide")}
     how |= {name: getattr(asked, name) for name in ("label", "metric", "positive")}
@@ -163,7 +166,8 @@ def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
     found = ask_forecasts(folder, rates, **how)
     if found is None:  # it was begun, and goes on
         return
-    print_text(f"At most {100 * wanted:.4g} % of the labels wrong: {found.pop(wanted)}.")
+    sure = f"with {100 * (asked.level or 0.95):.6g} % confidence, if your answers are right"
+    print_text(f"At most {100 * wanted:.4g} % of the labels wrong, {sure}: {found.pop(wanted)}.")
     for rate, forecast in found.items():
         print_text(f"For {100 * rate:.4g} % it would be {forecast}.")
     when = "After each answer it says how many labels are wrong at most, if your answers are right"

@@ -54,10 +54,16 @@ class QuestionDesk(Desk):
         create: bool = True,
     ):
         super().__init__(folder, create=create)
-        leak = ("leak", tell_flags(LEFT_OUT["leak"]))  # version 0.1.0 wrote the sentence alone
+        leak = (
+            "leak",
+            "answers",
+            "judge",
+            tell_flags(LEFT_OUT["leak"]),
+        )  # version 0.1.0 wrote the sentence alone
         lines = [line for line in self.record.found.columns if line.get("why", line["how"]) in leak]
         leaks = {name for line in lines for name, _ in line["columns"]}  # they give the label away
         leaks |= {*self.options.annotators, self.options.annotator_column, self.options.answers_column}
+        leaks |= set(self.options.pred_probs)
         self.columns = [name for name in self.columns if name not in leaks]
         options = {
             "n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence,

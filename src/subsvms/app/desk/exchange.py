@@ -150,7 +150,7 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
         Path(path), "decisions", (ROW, "label"), advice, tool_files.read_task, who
     )
     with closing(ReviewDesk(folder)) as desk:  # after what may be refused: it may create a file
-        spelled, n_empty = tool_files.spell(desk.labels), 0
+        spelled, n_empty, n_same, n_beyond = tool_files.spell(desk.labels), 0, 0, 0
         labels = {line["row"]: (line["given"],) for line in describe_consensus(desk)}
         made: list[tuple[dict[int, Decided], str]] = []  # acts of one person each, in order
         for entry in entries:
@@ -158,8 +158,8 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
             if label is None and verdict not in UNLABELLED:
                 n_empty += 1
                 continue
-            if row not in desk.place and label in labels.get(row, ()):
-                n_empty += 1  # a row with several answers that went out with the consensus, and came back so
+            if row not in desk.place and row in labels:  # it went out with the consensus of several answers
+                n_same, n_beyond = n_same + (label in labels[row]), n_beyond + (label not in labels[row])
                 continue
             if row not in desk.place:
                 raise entry.refuse(f"is about row {show(entry.line[ROW])}, which is not an issue of this run")
@@ -178,6 +178,11 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
         f"{format_count(len(lines), 'decision was', 'decisions were')} imported; "
         f"{format_count(n_empty, 'line')} had no label."
     )
+    if n_same:
+        said += f" {format_count(n_same, 'row that is', 'rows that are')} no issue came back as before."
+    if n_beyond:
+        rows = format_count(n_beyond, "row that is no issue has", "rows that are no issues have")
+        said += f" {rows} another label, and kept the consensus: change the table, or add it as an answer."
     if replaced:
         said += f" {format_count(replaced, 'of them replaces', 'of them replace')} a different decision."
     if disputed:

@@ -60,7 +60,9 @@ def check_hosts(hosts: Any) -> tuple[str, ...]:
     for host in hosts or ():
         if not HOST.fullmatch(host):
             raise InputError(f"A host is a name such as images.example.org; got {host[:60]!r}.")
-    return tuple(host.lower() if "://" in host else f"https://{host.lower()}" for host in hosts or ())
+    found = [host.lower() if "://" in host else f"https://{host.lower()}" for host in hosts or ()]
+    usual = {"https": ":443", "http": ":80"}  # which addresses leave out
+    return tuple(host.removesuffix(usual[host.partition(":")[0]]) for host in found)
 
 
 def read_media(folder: Path, value: str) -> tuple[bytes, str]:
@@ -89,7 +91,7 @@ def _read_inside(folder: Path, value: str, most: int) -> bytes:
         if not real.is_relative_to(folder.resolve()):
             raise outside
         flags = [getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")]
-        with open(os.open(real, os.O_RDONLY | sum(flags)), "rb") as file:
+        with open(real, "rb", opener=lambda path, how: os.open(path, how | sum(flags))) as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise NotShown("This is not a file.")

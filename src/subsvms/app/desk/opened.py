@@ -120,11 +120,17 @@ class Desk:
 
     def read_media(self, row: int, column: str) -> tuple[bytes, str]:
         """Return the bytes and the type of the picture or sound that a column names in a row."""
-        paths = [path for path in self.record.input.paths if not is_address(path)]
-        if column not in self.media or not 1 <= row <= self.source.n_rows or not paths:
+        folder = self.media_folder
+        if column not in self.media or not 1 <= row <= self.source.n_rows or folder is None:
             raise NotShown("There is no such picture or sound.")
         (value,) = list_values(self.take([row], [column])[column])
-        return read_media(Path(paths[0]).parent, as_text(value))
+        return read_media(folder, as_text(value))
+
+    @property
+    def media_folder(self) -> Path | None:
+        """The folder of the table, from which pictures and sounds may be shown."""
+        paths = [path for path in self.record.input.paths if not is_address(path)]
+        return Path(paths[0]).parent if paths else None
 
     def check_folder(self, path: Path) -> Path:
         """Return where to write a folder; never one that the run wrote, or that holds the table."""

@@ -244,14 +244,16 @@ class Reach(Turns):
         """As in `Turns`."""
         now, target = self.audit.progress, self.audit
         assert isinstance(target, Target)
-        said, asked, of = str(now), now.asked, now.of
+        said, asked, of, forecast = str(now), now.asked, now.of, target.forecast
         if target.any_stop and not self.finished:
-            said = f"{said.partition(':')[0]}: at most {target.claim.at_most:,} labels are wrong so far"
-            asked, of = n_answers, target.forecast.n_answers
+            of, asked = forecast.n_answers, n_answers
+            sure = f"with {100 * target.level:.6g} % confidence"
+            most = f"{sure} at most {target.claim.at_most:,} labels are wrong, if your answers are right"
+            said = f"{said.partition(':')[0]}: {most}" if n_answers else said
         return {
             "stage": now.stage, "sentence": said, "asked": asked, "of": of,
             "share": asked / max(of, 1), "is_proof": False,
-            "total": f"{n_answers:,} of {target.forecast}", "answers": n_answers, "finished": self.finished,
+            "total": f"{n_answers:,} of {forecast}", "answers": n_answers, "finished": self.finished,
             "claim": self.said if target.claim.holds and n_answers else None, "stands": False,
         }  # fmt: skip
 

@@ -20,7 +20,7 @@ from subsvms.app.options import Options
 from subsvms.app.quoting import name_some, show
 from subsvms.app.runs.answer_store import AnswerStore
 from subsvms.app.runs.answers import as_common
-from subsvms.app.tables.files import check_target
+from subsvms.app.tables.files import check_named, check_target
 from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.table import LabelledTable, place_beside, read_table
 from subsvms.evaluation import compare_models, draw_test_rows, score_interval
@@ -148,6 +148,7 @@ class ScoreDesk(QuestionDesk):
             if before and stands:
                 self._check_options(self.kind.part, vars(before), {"label": label, "prediction": names})
             predicted = read_predictions(table, label, names, merge_labels)
+            check_named(hide, table.columns.column_names, "hide", table.name)
             table = replace(table, label=label, labels=predicted.given)
             self.source, self.title = TableRows(self.folder.parent, table), self.folder.name
             hidden = {label, *names, *hide}
@@ -170,7 +171,17 @@ class ScoreDesk(QuestionDesk):
         self._start(predicted, create, options | wanted)
 
     def _draw(self, wanted: dict[str, Any]) -> BegunScore:
+        """As in `QuestionDesk`: what was begun about this table goes on, but for what is wanted now."""
+        begun = self.decisions.begun.get(self.part)
+        before = None if begun is None else read_begun(begun, BegunScore)
+        if before is not None and before.table == self.scores.table and before.label == self.scores.label:
+            wanted = {name: getattr(before, name) for name in Score.defaults} | wanted
         return Score.make(self.scores, wanted)
+
+    @property
+    def media_folder(self) -> Path:
+        """As in `Desk`."""
+        return self.folder.parent
 
     @property
     def flags(self) -> dict[str, Any]:

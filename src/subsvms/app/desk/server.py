@@ -80,7 +80,7 @@ def serve(
 
     listener = open_socket(port)
     port = listener.getsockname()[1]
-    # A tab of before goes on if it is of the same page about the same run: rows mean other ones elsewhere.
+    # An open tab goes on only with the same page of the same run: elsewhere its row numbers mean other rows.
     # A table without a run, as for the score of a model, has the secret beside it.
     own, secret = desk.folder / RECORD, desk.folder / PAGE_SECRET
     if not desk.folder.is_dir():

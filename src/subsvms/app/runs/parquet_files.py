@@ -116,7 +116,8 @@ def list_odds(label_type: Any) -> list[Any]:
     """Return the fields of `ODDS`."""
     import pyarrow as pa
 
-    return [pa.field(name, label_type if name == "runner_up" else pa.float64()) for name in ODDS]
+    kinds = {"runner_up": label_type}
+    return [pa.field(name, kinds.get(name, pa.float64()), nullable=name != ODDS[0]) for name in ODDS]
 
 
 def make_whole_schema(label_type: Any) -> Any:

@@ -165,7 +165,7 @@ async function store(question, label, isAgain = false) {
     const news = isAgain ? /** @type {News} */ (await post("question", { who: ownName() })) : { question };
     if (news.question?.row !== question.row) {
       if ("progress" in news) draw(news);
-      return tell("That question was answered elsewhere; this is the next one.");
+      return tell("That question has an answer by now; this is the next one.");
     }
     const { row, id } = news.question;
     const found = await post("answer", { who: ownName(), row, id, label });

@@ -2,7 +2,7 @@
 // hosts that were allowed, and from no other: the policy of the page says so, too.
 
 import { make, makeValue, name } from "./elements.js";
-import { API, get } from "./server.js";
+import { API, get, Refused } from "./server.js";
 import { state } from "./state.js";
 import { count } from "./words.js";
 
@@ -87,7 +87,7 @@ export function makeMedium(known, row, column, value, issue = null) {
  */
 async function why(row, column, url) {
   if (!url.startsWith(API.href)) return "The host does not send it.";
-  return get(`media/${row}`, { column }).then(() => "", (error) => error.message);
+  return get(`media/${row}`, { column }).then(() => "", (error) => (error instanceof Refused ? error.message : "The browser cannot show this file."));
 }
 
 /**
