@@ -141,7 +141,7 @@ def test_claims_at_any_stop_stand_below_the_question(audit, folder, finished):
     ann.see("#start", "After each answer the page says how many labels are wrong at most")
     bob = audit(open_desk=UntilDesk)(name="Bob")
     bob.press("c")
-    bob.see("#sentence", "labels are wrong so far")
+    bob.see("#sentence", "labels are wrong, if your answers are right")
     bob.page.click("#so-far summary")
     bob.see("#holds", "labels (")
     bob.see(

@@ -82,7 +82,7 @@ def test_an_answer_that_was_stored_but_not_confirmed_is_not_asked_again(audit, f
     ann.settle()
     ann.page.route("**/api/answer", swallow)
     ann.page.keyboard.press("1")
-    ann.see("#said", "That question was answered elsewhere; this is the next one.")
+    ann.see("#said", "That question has an answer by now; this is the next one.")
     ann.page.wait_for_selector("#lost", state="hidden")
     assert ann.row != first and stored_answers(folder) == [(first, "no", "Ann")]
     ann.forget("ERR_FAILED")
