@@ -86,18 +86,23 @@ def read(name, kind):
     return X, clean, corrupt(X, clean, kind, SEED) if given is None else given, known
 
 
-# The target
-
-
-def run_target(name, kind):
-    """Correct a table, certify it many times with each order and target, and return the lines."""
+def rank(name, kind):
+    """Correct a table; return its ranking of the rows whose truth is known, and the true class numbers."""
     X, clean, given, known = read(name, kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = LabelCorrector(random_state=SEED, n_jobs=1, n_witnesses=0).fit(X, given).correction_
     ranking = Ranking.of(found)
     object.__setattr__(ranking, "order", ranking.order[known[ranking.order]])
-    truth = encode(found.classes, clean)
+    return ranking, encode(found.classes, clean)
+
+
+# The target
+
+
+def run_target(name, kind):
+    """Correct a table, certify it many times with each order and target, and return the lines."""
+    ranking, truth = rank(name, kind)
     wrong = (ranking.given != truth)[ranking.order[::-1]]
     rng = np.random.default_rng(0)
     orders = {"suspicion": wrong, "random": rng.permutation(wrong), "worst": np.sort(wrong)[::-1]}

@@ -12,18 +12,15 @@ was too small. *Answers*: until the target is reached; `once`: with one sample a
 
 import argparse
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
 from numba import njit
 from scipy.special import logit
 
-from benchmarks.audit import encode
 from benchmarks.made import append_lines, find_done, write
 from benchmarks.pages import as_markdown
-from benchmarks.targets import CELL, LEVEL, N_RUNS, RATES, RESULTS, SEED, SETS, list_cells, read
-from subsvms import LabelCorrector
+from benchmarks.targets import CELL, LEVEL, N_RUNS, RATES, RESULTS, SETS, list_cells, rank
 from subsvms.audit import Ranking, Target
 from subsvms.audit import _any_stop as any_stop_of  # private: its constants
 from subsvms.audit import _forecast as forecast_of  # private, too
@@ -142,14 +139,8 @@ def audit(wrong, x, allowed, limit, seed, forecasts):
 
 def run_cell(name, kind):
     """Correct a table, audit it many times with each order and target, and return the lines."""
-    X, clean, given, known = read(name, kind)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = LabelCorrector(random_state=SEED, n_jobs=1, n_witnesses=0).fit(X, given).correction_
-    ranking = Ranking.of(found)
-    order = ranking.order[known[ranking.order]]
-    wrong = (ranking.given != encode(found.classes, clean))[order].astype(np.int64)
-    quality = ranking.quality[order]
+    ranking, truth = rank(name, kind)
+    wrong, quality = (ranking.given != truth)[ranking.order].astype(np.int64), ranking.quality[ranking.order]
     orders = {"suspicion": wrong, "random": np.random.default_rng(0).permutation(wrong[::-1])[::-1]}
     orders["worst"] = np.sort(wrong)
     for rate in RATES:

@@ -104,6 +104,18 @@ def serving_here(folder, open_desk=ReviewDesk, **more):
     assert not thread.is_alive()
 
 
+@contextmanager
+def reviewing(browser, folder):
+    """Open a review that nobody has begun, and look in the end whether the page had errors."""
+    for path in folder.glob("decisions*"):
+        path.unlink()
+    with serving_here(folder) as address:
+        person = Reviewer(browser, address)
+        yield person
+        person.check()
+        person.context.close()
+
+
 def until(page, condition, *values):
     """Wait until an expression holds; playwright cannot, as the page's policy forbids `eval`."""
     wait(page, lambda: page.evaluate(condition, *values), f"{condition} {values}")

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 import yaml
 from loans import call, make_rows, refuse, write
+
+from subsvms.app.desk.audit import AuditDesk
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/check.md").read_text()
@@ -176,6 +179,22 @@ def test_only_rows_that_people_decided_are_accepted_with_decisions(repository, m
     found = json.loads(check("--format", "json", code=1))
     assert {row["row"] for row in found["suspicious"]} >= set(range(2131, 2141))
     assert not {row["row"] for row in found["suspicious"]} & set(range(2101, 2131))
+
+
+def test_answers_of_an_audit_are_decisions_too(repository, made):
+    write(Path("loans.csv"), made.wrong)
+    call("correct", "loans.csv", "--label", "default", "--exclude", "id", "--threads", 1)
+    answered = []
+    with closing(AuditDesk(Path("loans.subsvms"), n_answers=20)) as desk:
+        for _ in range(10):
+            question = desk.question("ann")
+            row, given = question["row"], made.wrong[question["row"] - 1]["default"]
+            desk.answer("ann", row, given, question["id"])
+            answered.append(row)
+    found = json.loads(check("--accept", "--decisions", "loans.subsvms", "--format", "json", code=1))
+    new = {row for row in answered if row > 2000}  # some are asked twice
+    assert found["baseline"]["known"] == 2000 + len(new)
+    assert not {row["row"] for row in found["suspicious"]} & new
 
 
 # The page

@@ -28,8 +28,8 @@ TYPES = {  # by suffix: the content type, and how such a file begins
 }
 SUFFIX = rf"(?i)\.({'|'.join(TYPES)})$"
 ON_WEB = re.compile(r"https?://", re.IGNORECASE)
-HOST = re.compile(r"(https?://)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?", re.IGNORECASE)
-SAMPLE = 500  # rows that show which columns name files
+WEB_HOST = re.compile(r"(https?://)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?", re.IGNORECASE)
+MEDIA_ROWS = 500  # rows that show which columns name files
 BYTES = {"image": 20 << 20, "audio": 50 << 20}  # of a file, at most
 PIXELS = 50_000_000  # of a picture, at most: 200 MB in a browser
 FRAME = re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]")  # of a JPEG: it holds the size
@@ -58,7 +58,7 @@ def find_media(sample: Any) -> dict[str, str]:
 def check_hosts(hosts: Any) -> tuple[str, ...]:
     """Return hosts on the web as a policy names them: with https unless they say otherwise."""
     for host in hosts or ():
-        if not HOST.fullmatch(host):
+        if not WEB_HOST.fullmatch(host):
             raise InputError(f"A host is a name such as images.example.org; got {host[:60]!r}.")
     found = [host.lower() if "://" in host else f"https://{host.lower()}" for host in hosts or ()]
     usual = {"https": ":443", "http": ":80"}  # which addresses leave out

@@ -11,7 +11,7 @@ import numpy as np
 from subsvms._atomic import explaining, write_whole
 from subsvms._labels import Classes
 from subsvms.app import names
-from subsvms.app.desk.media import SAMPLE, NotShown, find_media, read_media
+from subsvms.app.desk.media import MEDIA_ROWS, NotShown, find_media, read_media
 from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
 from subsvms.app.options import write_command
 from subsvms.app.quoting import show
@@ -116,7 +116,7 @@ class Desk:
     @cached_property
     def media(self) -> dict[str, str]:
         """The shown columns that name pictures or sounds: {name: "image" or "audio"}."""
-        return find_media(self.source.sample(SAMPLE, self.columns)[0]) if self.columns else {}
+        return find_media(self.source.sample(MEDIA_ROWS, self.columns)[0]) if self.columns else {}
 
     def read_media(self, row: int, column: str) -> tuple[bytes, str]:
         """Return the bytes and the type of the picture or sound that a column names in a row."""

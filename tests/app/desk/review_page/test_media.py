@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from browsers import Auditor, Reviewer, serving_here, stored, until
+from browsers import Auditor, Reviewer, reviewing, serving_here, stored, until
 from loans import make_rows, write
 from PIL import Image
 
@@ -46,14 +46,8 @@ def gallery(tmp_path_factory):
 
 @pytest.fixture
 def ann(browser, gallery):
-    folder, _ = gallery
-    for path in folder.glob("decisions*"):
-        path.unlink()
-    with serving_here(folder) as address:
-        person = Reviewer(browser, address)
+    with reviewing(browser, gallery[0]) as person:
         yield person
-        person.check()
-        person.context.close()
 
 
 def choose(ann, rows, start):

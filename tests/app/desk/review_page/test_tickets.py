@@ -4,7 +4,7 @@ import re
 import time
 
 import pytest
-from browsers import WAIT, Reviewer, serving_here, stored, stored_rows, until, wait
+from browsers import WAIT, reviewing, stored, stored_rows, until, wait
 
 from benchmarks.review import write_run
 from benchmarks.tickets import write_tickets
@@ -32,14 +32,8 @@ def tickets(tmp_path_factory):
 
 @pytest.fixture
 def ann(browser, tickets):
-    folder, _ = tickets
-    for path in folder.glob("decisions*"):
-        path.unlink()
-    with serving_here(folder) as address:
-        person = Reviewer(browser, address)
+    with reviewing(browser, tickets[0]) as person:
         yield person
-        person.check()
-        person.context.close()
 
 
 def read_row(page):
