@@ -1,6 +1,7 @@
-"""Write results, and note what made each: version, commit, command and machine, in made.json beside it.
+"""Write results, and note in made.json what made each: version, commit, command, machine, what it measures.
 
 Every benchmark writes its files with these functions. Paths of the machine stay out of made.json.
+`python -m benchmarks.ages` lists the results that are older than the code they measure.
 """
 
 import csv
@@ -17,6 +18,44 @@ import subsvms
 
 ROOT = Path(__file__).parents[1]
 MADE = "made.json"
+
+# What the numbers of a benchmark depend on, as folders and files below src/subsvms.
+RULE = ["_*.py", "ensemble", "correction"]
+TABLES = ["app/tables", "app/features", "app/runs"]
+MEASURED = {
+    "annotators": [*RULE, "annotators"],
+    "annotators_made": [*RULE, "annotators"],
+    "attacks": [*RULE, "adversaries", "audit"],
+    "audit": [*RULE, "adversaries", "audit"],
+    "billion": ["ensemble", "correction/_learn.py", *TABLES],
+    "calibration": RULE,
+    "certificates": ["ensemble", "certificates"],
+    "certificates_attacks": ["ensemble", "certificates"],
+    "certificates_cost": ["ensemble", "certificates", "app/runs"],
+    "check": [*RULE, "app/runs/check.py", "app/runs/baseline.py"],
+    "copies": RULE,
+    "directed": [*RULE, "adversaries"],
+    "frames": [*RULE, *TABLES, "app/frames.py"],
+    "gpu": ["ensemble"],
+    "gpu_job": ["ensemble", "app/runs"],
+    "leaks": [*RULE, *TABLES],
+    "ordinary": [*RULE, "adversaries"],
+    "peers.downstream": [*RULE, "audit"],
+    "quality": [*RULE, "adversaries"],
+    "review_keys": ["app/desk"],
+    "review_parts": ["app/desk", "app/runs"],
+    "same_probabilities": RULE,
+    "scale": ["ensemble", *TABLES],
+    "several": RULE,
+    "small_table": [*RULE, *TABLES, "app/report", "app/cli"],
+    "speed": ["ensemble", "correction"],
+    "targets": [*RULE, "audit", "evaluation"],
+    "targets_any_stop": [*RULE, "audit"],
+    "text": [*RULE, "app/features"],
+    "tool": [*RULE, *TABLES, "app/cli"],
+    "trained": [*RULE, "audit"],
+    "verified": RULE,
+}
 
 
 def write(path, text, lines=None):
@@ -57,11 +96,13 @@ def note(path, lines=None):
     """Record what makes a file now; if that is a page of these lines, what made the lines."""
     target = path.with_name(MADE)
     found = json.loads(target.read_text(encoding="utf-8")) if target.exists() else {}
+    command = write_command(sys.modules["__main__"].__spec__, sys.argv)
     now = {
         "version": subsvms.__version__,
         "commit": name_commit(),
-        "command": write_command(sys.modules["__main__"].__spec__, sys.argv),
+        "command": command,
         "machine": describe_machine(),
+        "measures": MEASURED.get(command.split()[2].removeprefix("benchmarks."), ["."]),
     }
     found[path.name] = found.get(lines.name, now) if lines else now
     target.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -12,11 +12,11 @@ from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 import subsvms
-from benchmarks import made
+from benchmarks import ages, made
 from benchmarks.peers import child, methods
 
 RESULTS = Path(__file__).parents[1] / "benchmarks/results"
-FIELDS = {"version", "commit", "command", "machine"}
+FIELDS = {"version", "commit", "command", "machine", "measures"}
 
 
 def test_every_result_says_what_made_it():
@@ -27,6 +27,28 @@ def test_every_result_says_what_made_it():
         module = entry["command"].split()[2]
         assert (RESULTS.parents[1] / f"{module.replace('.', '/')}.py").is_file(), name
         assert "/" not in entry["command"] + entry["machine"], name
+
+
+def test_what_a_result_measures_is_there():
+    source = RESULTS.parents[1] / "src/subsvms"
+    noted = json.loads((RESULTS / made.MADE).read_text())
+    for name, entry in noted.items():
+        assert entry["measures"] == made.MEASURED[entry["command"].split()[2].removeprefix("benchmarks.")], (
+            name
+        )
+        assert all(any(source.glob(measured)) for measured in entry["measures"]), name
+
+
+def test_a_result_is_older_than_code_that_does_something_else_and_not_than_words_about_it():
+    before = 'def add(a, b):\n    """Add."""\n    return a + b  # so\n'
+    assert ages.list_code(before) == ages.list_code(
+        'def add(a, b):\n    """Return\n    the sum."""\n    return a + b\n'
+    )
+    assert ages.list_code(before) != ages.list_code(before.replace("+", "-"))
+    head = made.ask_git("rev-parse", "HEAD")
+    assert ages.list_changed(head, ("does_not_exist",)) == []
+    found = ages.find_ages({"a.csv": {"commit": "0000000", "measures": ["ensemble"]}})
+    assert found == {"a.csv": None}
 
 
 def test_a_page_is_as_old_as_its_lines_and_notes_of_other_files_stay(tmp_path):
