@@ -5,11 +5,13 @@ sentence that says what was expected, what was found, and what to do.
 """
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 from sklearn import get_config
+from sklearn.base import _fit_context
 from sklearn.utils import check_array
 from sklearn.utils._array_api import _convert_to_numpy, get_namespace
 from sklearn.utils.sparsefuncs import mean_variance_axis
@@ -20,12 +22,19 @@ from subsvms._columns import Table, drop_empty
 from subsvms._effort import ONE_THREAD, Effort, run_pieces
 from subsvms.exceptions import InputError, Note, Sentence, Setting, format_value
 
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
 FLOATS = (np.float64, np.float32)
 NOT_NUMBERS = "not numbers"  # kind of errors about text, dates, and values that are missing or infinite
 PIECE = 2**16  # rows, or numbers of a sparse table, that a thread adds up at a time
 SAMPLE = 2000  # rows that are enough to see a table's spread
 FAR_APART = 30.0  # exp(-30) is practically zero; with scaled features the exponent is about 1
 MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8 GB to train
+
+
+def checked(fit: Fit) -> Fit:
+    """Have scikit-learn check the parameters of an estimator, and keep the types of its `fit`."""
+    return _fit_context(prefer_skip_nested_validation=False)(fit)
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool, on_gpu: bool = False) -> Table:

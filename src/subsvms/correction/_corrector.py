@@ -5,7 +5,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils import _safe_indexing, check_array, check_random_state, get_tags, indexable
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _num_samples, validate_data
@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from subsvms._callers import find_stacklevel, renamed
 from subsvms._columns import ColumnScaler, Table
 from subsvms._labels import check_groups, check_some_labels, check_verified
-from subsvms._validation import FLOATS, check_table
+from subsvms._validation import FLOATS, check_table, checked
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction import _other_judges as judges
 from subsvms.correction._frames import find_style, like_labels, naming_correct_table
@@ -147,7 +147,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         """What the user asked for."""
         return Settings(self.rule, self.action, self.max_error_rate, self.min_confidence)
 
-    @_fit_context(prefer_skip_nested_validation=False)
+    @checked
     def fit(
         self, X: Any, y: Any, verified: Any = None, pred_probs: Any = None, groups: Any = None
     ) -> "LabelCorrector":
@@ -220,7 +220,9 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
             self.model_.feature_names_in_ = self.feature_names_in_
         correction = judge_table(learned, table, given, decided, groups, style=style)
         precomputed = self.model_.kernel == "precomputed"
-        self.correction_ = add_witnesses(correction, table, self.n_witnesses, precomputed=precomputed)
+        self.correction_: Correction = add_witnesses(
+            correction, table, self.n_witnesses, precomputed=precomputed
+        )
 
     def _count_rows(self, X, pred_probs):
         """Return the number of rows of given probabilities; X, if there is one, only checks what changes."""

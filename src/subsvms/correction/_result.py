@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -173,6 +173,10 @@ class Correction(Verdicts):
         """Why, in words: the vote, the probability and the threshold of each row."""
         return self._explain(np.arange(len(self)))
 
+    @overload
+    def explain(self, rows: int) -> str: ...
+    @overload
+    def explain(self, rows: Any = None, *, index: Any = None) -> Any: ...
     def explain(self, rows: Any = None, *, index: Any = None) -> Any:
         """Return the reason for one row, in words; a list for several.
 

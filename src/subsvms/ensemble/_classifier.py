@@ -6,13 +6,13 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from subsvms._effort import Effort
 from subsvms._labels import check_labels
-from subsvms._validation import check_table, give_back, name_classes
+from subsvms._validation import check_table, checked, give_back, name_classes
 from subsvms.ensemble._device import find_device
 from subsvms.ensemble._training import CallbackSupportMixin, fit_numbered
 from subsvms.ensemble._votes import Votes, count_votes
@@ -170,7 +170,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checked
     def fit(self, X: Any, y: Any) -> "SubSVMClassifier":
         """Draw the subsets, train an SVM on each, and count their votes on the training rows.
 

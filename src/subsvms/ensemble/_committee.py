@@ -10,14 +10,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from subsvms._effort import Effort, OnProgress
 from subsvms._labels import check_labels
-from subsvms._validation import check_rows, check_table
+from subsvms._validation import check_rows, check_table, checked
 from subsvms.ensemble._classifier import SubSVMClassifier, restore_on_failure
 from subsvms.ensemble._linear import Weights, draw_blind, score_classes, solve_members, visit_weights
 from subsvms.ensemble._sampling import subset_size
@@ -105,7 +105,7 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @checked
     def fit(self, X: Any, y: Any) -> "LinearCommittee":
         """Choose the rows of each member, and solve their systems; X and y as in `SubSVMClassifier`."""
         with restore_on_failure(self):

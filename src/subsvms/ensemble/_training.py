@@ -4,13 +4,12 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
 from subsvms._columns import Table
 from subsvms._effort import Effort, OnProgress, announce
 from subsvms._labels import check_class_weight
-from subsvms._validation import check_cost, check_square, warn_unscaled
+from subsvms._validation import check_cost, check_square, checked, warn_unscaled
 from subsvms.ensemble._rows import Kernel, resolve_gamma
 from subsvms.ensemble._sampling import draw_subsets, subset_size
 from subsvms.ensemble._solver import Solution, solve_subsets
@@ -62,7 +61,7 @@ def train_svms(estimator: Any, problem: Problem, subsets: np.ndarray, effort: Ef
     )  # fmt: skip
 
 
-@_fit_context(prefer_skip_nested_validation=True)
+@checked
 def fit_numbered(
     model: Any, table: Table, classes: np.ndarray, labels: np.ndarray, asked: np.ndarray | None = None,
     groups: np.ndarray | None = None,
