@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from browsers import Auditor, Reviewer, reviewing, serving_here, stored, until
+from browsers import QUICK, Auditor, Reviewer, reviewing, serving_here, stored, until
 from loans import make_rows, write
 from PIL import Image
 
@@ -92,6 +92,21 @@ def test_what_may_not_be_shown_is_named_with_the_reason_and_nothing_runs(ann, ga
     ann.see(".media .own .no-medium", gallery[1][row - 1]["picture"])
     assert not any("elsewhere.example" in url for url in ann.asked) and ann.list_faults() == []
     ann.faults.clear()  # refused
+
+
+def test_pictures_of_similar_rows_wait_until_a_row_has_rested_and_move_nothing(browser, gallery):
+    folder, rows = gallery
+    with serving_here(folder) as address:
+        ann = Reviewer(browser, address, pauses=QUICK | {"REST": 3000})
+        choose(ann, rows, "pictures/")
+        similar = ann.page.locator(".media .side img")
+        assert similar.count() and ann.page.get_attribute(".media .own img", "src")
+        assert similar.first.get_attribute("src") is None and similar.first.get_attribute("alt")
+        before = similar.first.bounding_box()
+        until(ann.page, "document.querySelector('.media .side img').naturalWidth === 160")
+        after = similar.first.bounding_box()
+        assert (before["y"], before["height"]) == (after["y"], after["height"])
+        ann.context.close()
 
 
 def test_only_addresses_on_the_web_can_be_followed_and_they_learn_nothing(ann, gallery):

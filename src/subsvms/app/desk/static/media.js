@@ -11,6 +11,7 @@ import { count } from "./words.js";
 
 /** @type {WeakMap<Issue, Map<string, HTMLImageElement>>} */
 const loaded = new WeakMap(); // pictures of rows that may be shown next: each is in one place of the page
+const REST = 300; // milliseconds that a row is shown before the pictures of similar rows are loaded, which keys would wait for
 
 /**
  * Where a picture or sound is loaded from; null if it is on a host that was not allowed.
@@ -27,14 +28,15 @@ function locate({ hosts }, row, column, value) {
 }
 
 /** @param {string} url */
-function loadPicture(url) {
+function loadPicture(url, pause = 0) {
   const picture = make("img", { referrerpolicy: "no-referrer", decoding: "async" });
   if (!(picture instanceof HTMLImageElement)) throw new Error("This browser makes no pictures.");
-  picture.src = url;
+  if (pause) setTimeout(() => picture.isConnected && (picture.src = url), pause);
+  else picture.src = url;
   return picture;
 }
 
-/** Load the picture of a row before it is shown; those of other rows, which would be seven times as many, come later. */
+/** Load the picture of a row before it is shown. */
 export function preload(/** @type {Issue} */ issue) {
   const { meta } = state;
   const columns = meta ? issue.columns.map(({ name: column }, place) => ({ column, place })).filter(({ column }) => meta.media[column] === "image") : [];
@@ -57,7 +59,7 @@ export function preload(/** @type {Issue} */ issue) {
  * @param {string} value
  * @param {Issue | null} issue of which pictures may be loaded already
  */
-export function makeMedium(known, row, column, value, issue = null) {
+export function makeMedium(known, row, column, value, issue = null, pause = 0) {
   const kind = Object.hasOwn(known.media, column) ? known.media[column] : null;
   if (kind === null || value === "") return null;
   const url = locate(known, row, column, value);
@@ -66,7 +68,7 @@ export function makeMedium(known, row, column, value, issue = null) {
   const title = `${column}: ${value}`;
   const fail = () => void why(row, column, url).then((words) => whole.replaceWith(makeMissing(value, words)));
   const sound = kind === "audio" ? make("audio", { controls: true, preload: "none", src: url, "aria-label": title, class: "medium" }) : null;
-  const picture = sound === null ? ((issue && loaded.get(issue)?.get(url)) ?? loadPicture(url)) : null;
+  const picture = sound === null ? ((issue && loaded.get(issue)?.get(url)) ?? loadPicture(url, pause)) : null;
   const whole = sound ?? make("button", { type: "button", class: "picture medium", "aria-expanded": "false" }, picture);
   if (sound) sound.onerror = fail;
   if (picture) {
@@ -102,7 +104,7 @@ export function makeMedia(/** @type {Issue} */ issue) {
   const columns = meta ? issue.columns.map(({ name: column }, place) => ({ column, place })).filter(({ column }) => column in meta.media) : [];
   if (meta === null || columns.length === 0) return null;
   const show = (/** @type {number} */ row, /** @type {string[]} */ values) =>
-    columns.map(({ column, place }) => makeMedium(meta, row, column, values[place], issue) ?? makeValue(values[place]));
+    columns.map(({ column, place }) => makeMedium(meta, row, column, values[place], issue, row === issue.row ? 0 : REST) ?? makeValue(values[place]));
   const side = (/** @type {string} */ kind, /** @type {(Node | string)[]} */ title, /** @type {import("./types.js").Witness[]} */ rows) =>
     rows.length === 0 ? null : make(
       "div", { class: `side ${kind}` }, make("h3", {}, ...title),
