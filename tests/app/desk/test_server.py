@@ -181,17 +181,19 @@ def test_a_file_that_is_gone_is_reported_until_it_is_back(desk, folder):
     assert kept.status_code == again.status_code == 200 and state.json()["decided"] == 2
 
 
-def test_who_decides_otherwise_than_another_just_did_is_asked(desk):
+def test_two_who_answer_at_once_unseen_give_a_dispute_and_whoever_knows_is_asked(desk):
     row = int(desk.rows[0])
     first, second = ask(desk, decide(row, "accept", "Ann", seen=0), decide(row, "keep", "Bob", seen=0))
-    theirs = second.json()["issue"]["decision"]
-    assert first.status_code == 200 and second.status_code == 409
-    assert "Ann decided differently" in second.json()["error"] and theirs["verdict"] == "accept"
-    third, listed, settled = ask(
-        desk, decide(row, "keep", "Bob", seen=theirs["act"]), get("api/issues?status=disputed&viewer=Cid"),
-        decide(row, "accept", "Cid", seen=theirs["act"] + 1),
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert not first.json()["is_disputed"] and second.json()["is_disputed"] and second.json()["disputed"] == 1
+    assert [one.who for one in desk.decisions.stacks[row]] == ["Ann", "Bob"]  # beside, not over it
+    again, listed, settled = ask(
+        desk, decide(row, "accept", "Ann", seen=first.json()["act"], note="sure"),
+        get("api/issues?status=disputed&viewer=Cid"), decide(row, "accept", "Cid", seen=second.json()["act"]),
     )  # fmt: skip
-    assert third.json()["issue"]["decision"]["who"] == "Bob" and third.json()["disputed"] == 1
+    theirs = again.json()["issue"]["decision"]
+    assert again.status_code == 409 and "Bob decided differently" in again.json()["error"]
+    assert theirs["verdict"] == "keep" and theirs["act"] == second.json()["act"]
     (shown,) = listed.json()["issues"]
     assert shown["row"] == row and shown["decision"]["who"] == "Bob"  # whoever settles it must know
     assert settled.json()["disputed"] == 0 and desk.decisions.latest(row).who == "Cid"

@@ -121,8 +121,9 @@ def test_redo_never_replaces_what_others_decided_since_the_undo(book):
     book.redo(who="Ann")
     other.refresh()
     assert other.current == book.current and book.current[1].who == "Ann"
-    (conflict,) = other.decide_many([Act([(1, "keep", "no")], "Bob", seen=4)])
-    assert isinstance(conflict, Conflict)  # who has seen only the undo is asked
+    asked = Act([(1, "keep", "no")], "Cid", seen=4), Act([(1, "drop", None)], "Ann", seen=4)
+    beside, conflict = other.decide_many(list(asked))
+    assert beside == 6 and isinstance(conflict, Conflict)  # who decided, and has seen only the undo, is asked
 
 
 @pytest.mark.parametrize("note", ["x" * 2001, "x" * 10**7, 7, ["x"], "\ud800", "a\0b"])
@@ -201,13 +202,17 @@ def test_nothing_is_stored_that_could_not_be_read_again(tmp_path):
     assert book.history == []
 
 
-def test_of_two_who_decide_differently_the_second_is_asked(book):
-    first, second = book.decide_many([
-        Act([(1, "accept", "yes")], "Ann", seen=0), Act([(1, "keep", "no")], "Bob", seen=0),
-    ])  # fmt: skip
-    assert first == 1 and isinstance(second, Conflict) and second.theirs[0].who == "Ann"
-    assert book.decide_many([Act([(1, "keep", "no")], "Bob", seen=1)]) == [2]
-    assert book.current[1].who == "Bob"
+def test_what_two_decide_at_once_is_stored_side_by_side_and_whoever_knew_is_asked(book):
+    decided = [Act([(1, "accept", "yes")], "Ann", seen=0), Act([(1, "keep", "no")], "Bob", seen=0)]
+    assert book.decide_many(decided) == [1, 2]
+    assert [(one.who, one.label) for one in book.stacks[1]] == [("Ann", "yes"), ("Bob", "no")]
+    knowing = [
+        Act([(1, "drop", None)], who, seen=1) for who in ("Ann", "Cid")
+    ]  # Cid may know that two differ
+    for asked in book.decide_many(knowing):
+        assert isinstance(asked, Conflict) and asked.theirs[0].who == "Bob"
+    several = Act([(1, "drop", None), (2, "drop", None)], "Dan", seen=0)  # at once: nobody looked at each
+    assert isinstance(book.decide_many([several])[0], Conflict)
 
 
 def test_nobody_is_asked_about_the_same_decision_a_skipped_row_or_what_was_taken_back(book):

@@ -222,7 +222,9 @@ class ReviewPages:
             name = conflict.theirs[0].who
             why = f"{name} decided differently in the meantime: choose which decision to keep."
             raise Refusal(409, why, issue=self.desk.brief(place)) from None
-        return {"act": act, "issue": self.desk.brief(place), **self.desk.progress.describe()}
+        is_disputed = bool(self.desk.progress.flags["disputed"][place])
+        issue = self.desk.brief(place)
+        return {"act": act, "issue": issue, "is_disputed": is_disputed, **self.desk.progress.describe()}
 
     async def _decide_all(self, asked):
         """Store a decision about all rows that match a filter, if they are as many as the page showed."""

@@ -7,7 +7,8 @@ had undone; or an answer to a question of an audit, which stands. Nothing is eve
 holds for a row is that of the latest act on it that was not taken back.
 
 Several people, tabs or processes may write at once; each reads what the others added since the last act it
-has seen. An act can say which act its author has seen: if somebody decided otherwise since, it is not stored.
+has seen. An act can say which act its author has seen: if somebody decided otherwise since, it is not stored,
+unless its author could not know, and so gives a second opinion: then both hold, and the row is disputed.
 """
 
 import json
@@ -188,18 +189,21 @@ class AnswerStore:
     def decide_many(self, acts: list[Act]) -> list[int | Conflict]:
         """Add several acts in one commit, which takes no longer than one act."""
         now, answers = _now(), []
-        added: dict[int, Decision] = {}  # by row
+        added = defaultdict[int, list[Decision]](list)  # by row
         with self.changing() as connection:
             for act in (one._replace(decided=[Decided(*line) for line in one.decided]) for one in acts):
-                latest = {line.row: added.get(line.row) or self.latest(line.row) for line in act.decided}
-                answer, decided = resolve(act, latest)
+                rows = [line.row for line in act.decided]
+                answer, decided = resolve(
+                    act, {row: [*self.stacks.get(row, ()), *added[row]] for row in rows}
+                )
                 if decided:
                     answer = _add_act(connection, act.who, now)
                     lines = [(answer, *one[:2], json.dumps(one.label), one.note) for one in decided]
                     for line in lines:
                         self._check(*line[1:])  # what could not be read again must not be stored
                     connection.executemany("INSERT INTO decisions VALUES (?, ?, ?, ?, ?)", lines)
-                    added |= {one.row: Decision(answer, *one[:3], act.who, now, one.note) for one in decided}
+                    for one in decided:
+                        added[one.row].append(Decision(answer, *one[:3], act.who, now, one.note))
                 answers.append(answer)
         return answers
 
@@ -381,17 +385,35 @@ def _now():
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def resolve(act: Act, latest: dict[int, Decision | None]) -> tuple[int | Conflict, list[Decided]]:
-    """Return what to answer if nothing of an act is to be stored, and what is to be stored."""
-    known = max((one.act for one in latest.values() if one is not None), default=0)
+def resolve(act: Act, stacks: dict[int, list[Decision]]) -> tuple[int | Conflict, list[Decided]]:
+    """Return what to answer if nothing of an act is to be stored, and what is to be stored.
+
+    stacks: by row, what holds, oldest first.
+    """
+    latest = {row: stack[-1] for row, stack in stacks.items() if stack}
+    known = max((one.act for one in latest.values()), default=0)
     if act.seen is None:
         return known, act.decided
-    news = {row: one for row, one in latest.items() if one is not None and one.act > act.seen}
+    news = {row: one for row, one in latest.items() if one.act > act.seen}
     stored = [news[line.row] for line in act.decided if line.row in news and line == news[line.row].line]
     if len(stored) == len(act.decided) and {one.who for one in stored} == {act.who}:
         return known, []
     agreed = {line.row for line in act.decided if line.row in news and news[line.row].says(line)}
     theirs = {row: one for row, one in news.items() if row not in agreed and one.verdict != "skip"}
-    if theirs and not act.keep_theirs:
+    if theirs and not act.keep_theirs and not _is_second_opinion(act, stacks):
         return Conflict(list(theirs.values())), []
-    return known, [line for line in act.decided if line.row not in theirs]
+    return known, [line for line in act.decided if line.row not in theirs or not act.keep_theirs]
+
+
+def _is_second_opinion(act: Act, stacks: dict[int, list[Decision]]) -> bool:
+    """Return whether an act is about one row, and its author was not told what others decided about it.
+
+    Who decided about the row before, or settles a dispute, was told.
+    """
+    last = {
+        one.who: (one.verdict == "drop", one.label)
+        for stack in stacks.values()
+        for one in stack
+        if one.verdict != "skip"
+    }
+    return len(stacks) == 1 and act.who not in last and len(set(last.values())) == 1

@@ -124,14 +124,14 @@ async function isStored(/** @type {Body} */ { row, who, seen, verdict, label, no
   return true;
 }
 
-/** Store a decision; if others decided differently since the row was shown, ask which decision to keep. */
+/** Store a decision; if we had decided before, and others decided differently since, ask which decision to keep. */
 async function settle(/** @type {Issue} */ issue, /** @type {Body} */ body) {
   body.seen = Math.max(body.seen, known.get(issue.row) ?? 0); // the row may have been loaded before that
   for (;;) {
     try {
-      const { issue: stored, act, ...counts } = await post("decide", body);
+      const { issue: stored, is_disputed: isDisputed, act, ...counts } = await post("decide", body);
       drawCounts(counts);
-      return confirm(stored, stored.decision, "you");
+      return confirm(stored, stored.decision, "you", isDisputed ? " Somebody else decided otherwise: the row is disputed." : "");
     } catch (error) {
       const found = error instanceof Refused ? error.found.issue : undefined;
       if (!found?.decision) throw error;
@@ -148,13 +148,13 @@ async function settle(/** @type {Issue} */ issue, /** @type {Body} */ body) {
  * @param {Decision} decision
  * @param {string} name
  */
-function confirm(issue, decision, name) {
+function confirm(issue, decision, name, more = "") {
   known.set(issue.row, decision.act);
   forget(issue.row);
   notePassed(issue.row, decision.act);
   drawMark(issue);
   offerPeople(decision.who);
-  say(`Row ${count(issue.row)}: ${name} ${formatDecision(decision)}.`);
+  say(`Row ${count(issue.row)}: ${name} ${formatDecision(decision)}.${more}`);
 }
 
 // Many rows
