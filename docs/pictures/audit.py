@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer
 from subsvms.adversaries import boundary_flips
 from subsvms.app.desk.audit import AuditDesk
 from subsvms.app.desk.server import serve
-from subsvms.app.options import FIRST_PORT, Options, Work
+from subsvms.app.options import Options, Work
 from subsvms.app.runs.job import do_job
 
 COLUMNS = (
@@ -51,7 +51,7 @@ def answer_some(folder: Path) -> Path:
 def take_picture(run: Path, path: Path) -> None:
     """Open the audit page in Chromium and save what it looks like."""
     addresses: Queue[str] = Queue()
-    how = {"port": FIRST_PORT, "ready": addresses.put}
+    how = {"port": None, "ready": addresses.put}
     threading.Thread(target=serve, args=(AuditDesk(run),), kwargs=how, daemon=True).start()
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.desk.server import serve
-from subsvms.app.options import FIRST_PORT, Options, Work
+from subsvms.app.options import Options, Work
 from subsvms.app.runs.job import do_job
 
 HERE = Path(__file__).parent
@@ -131,7 +131,7 @@ def take_all(album: Album) -> None:
 def main(folder: Path | None) -> None:
     """Serve a run and take pictures of its page."""
     addresses: Queue[str] = Queue()
-    how = {"port": FIRST_PORT, "ready": addresses.put}
+    how = {"port": None, "ready": addresses.put}
     with tempfile.TemporaryDirectory() as place, sync_playwright() as driver:
         run = correct_tickets(Path(place))
         threading.Thread(target=serve, args=(ReviewDesk(run),), kwargs=how, daemon=True).start()

@@ -27,7 +27,6 @@ LABELS, COLUMNS, RULE, SVMS, READING, LARGE, RECORDS = (
     "Records and programs",
 )  # fmt: skip
 WHO = "For {import_from}: who decided, if the file does not say."
-FIRST_PORT = 8765  # of pages for people, which are served on this machine alone; ports in use are skipped
 DECLARED = "option"  # the key of a field's metadata
 Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
@@ -257,7 +256,10 @@ class WriteOptions:
 class PageOptions:
     """What every command takes that opens a page; listed after its own options."""
 
-    port: int = option(FIRST_PORT, "First port to try; ports in use are skipped.", span=(1, 65535))
+    port: int | None = option(
+        None, "First port to try; by default the page's own, from 8765 to 9764. Ports in use are skipped.",
+        span=(1, 65535),
+    )  # fmt: skip
     browser: bool = option(True, "Whether to open the page in a browser.")
     media_from: Sequence[str] = option(
         (), "Host on the web from which the page may show pictures and sounds, such as images.example.org."

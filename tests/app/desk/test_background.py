@@ -1,5 +1,6 @@
 """The review page is served beside a program that goes on."""
 
+import socket
 import sys
 import threading
 import urllib.error
@@ -25,6 +26,22 @@ def test_it_answers_until_it_is_closed(folder):
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(review.address, timeout=5)
     assert not any(thread.name == "subsvms review" for thread in threading.enumerate())
+
+
+def test_a_page_has_a_port_of_its_own_whatever_else_is_open(folder):
+    before = Review(folder)
+    before.close()
+    port = int(before.address.split(":")[2].split("/")[0])
+    with server.open_socket(server.FIRST_PORT + (port == server.FIRST_PORT)):  # another page is open
+        again = Review(folder)
+    again.close()
+    assert again.address == before.address
+    with socket.socket() as listener:
+        listener.bind((server.HOST, port))
+        listener.listen()
+        later = Review(folder)
+    later.close()
+    assert later.address != before.address
 
 
 def test_it_stops_even_if_the_decisions_cannot_be_read(folder, monkeypatch):

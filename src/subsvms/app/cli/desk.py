@@ -178,7 +178,14 @@ def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
 
 
 def open_page(
-    desk: Any, first: str, verb: str, what: str, port: int, browser: bool, media_from: Any, new_address: bool
+    desk: Any,
+    first: str,
+    verb: str,
+    what: str,
+    port: int | None,
+    browser: bool,
+    media_from: Any,
+    new_address: bool,
 ) -> None:
     """Serve a page until Ctrl-C, and say where it is."""
     from subsvms.app.desk.server import serve

@@ -19,6 +19,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 from starlette.applications import Starlette
@@ -41,7 +42,6 @@ from subsvms.app.desk.guard import (
 from subsvms.app.desk.media import NotShown, check_hosts
 from subsvms.app.desk.review import PAGE_ROWS, Filter, ReviewDesk
 from subsvms.app.names import PAGE_SECRET, RECORD
-from subsvms.app.options import FIRST_PORT
 from subsvms.app.runs.answer_store import Act, Conflict, NotAsked, NothingToUndo, check_name, check_note
 from subsvms.app.runs.history_file import BrokenFile
 from subsvms.app.tables.files import digest_file
@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # it imports packages that take seconds, which a review does 
 HOST = "127.0.0.1"
 SANDBOX = "sandbox; default-src 'none'"  # of a picture or sound: opened alone, it can do nothing either
 N_PORTS = 100  # to try
+FIRST_PORT, OWN_PORTS = 8765, 1000  # among which that of a page is, if none is named: few pages share one
 REFRESH_SECONDS = 0.5  # between looks for what other processes decided
 PATIENCE = 0.2  # seconds between looks for Ctrl-C while a program waits
 
@@ -61,11 +62,12 @@ Work = Callable[[Asked], Awaitable[Any]]
 
 
 def serve(
-    desk: "ReviewDesk | QuestionDesk", *, port: int, ready: Callable[[str], None],
+    desk: "ReviewDesk | QuestionDesk", *, port: int | None, ready: Callable[[str], None],
     started: Callable[[Any], None] | None = None, hosts: Sequence[str] = (), renew: bool = False,
 ) -> None:  # fmt: skip
     """Serve the page of a desk until Ctrl-C, and tell its address when it can be opened.
 
+    port: the first one to try; by default one of the page's own, where an open tab finds it after a restart.
     hosts: on the web, from which the page may show pictures and sounds.
     renew: whether the page gets another address than before.
     """
@@ -78,14 +80,14 @@ def serve(
             await super().startup(sockets)
             ready(f"http://{HOST}:{port}/{token}/")
 
-    listener = open_socket(port)
-    port = listener.getsockname()[1]
     # An open tab goes on only with the same page of the same run: elsewhere its row numbers mean other rows.
     # A table without a run, as for the score of a model, has the secret beside it.
     own, secret = desk.folder / RECORD, desk.folder / PAGE_SECRET
     if not desk.folder.is_dir():
         own, secret = desk.folder, desk.folder.with_name(f"{desk.folder.stem}.{PAGE_SECRET}")
     token = make_token(secret, desk.page, getattr(desk, "part", ""), digest_file(own), renew=renew)
+    listener = open_socket(FIRST_PORT + crc32(token.encode()) % OWN_PORTS if port is None else port)
+    port = listener.getsockname()[1]
     app = make_app(desk, token, {f"{HOST}:{port}", f"localhost:{port}"}, web)
     how: Any = {"log_level": "critical", "access_log": False, "server_header": False, "lifespan": "off"}
     server = Server(uvicorn.Config(app, **how))
@@ -356,7 +358,7 @@ class Review:
     address: of the page; anyone on this machine who has it can decide.
     """
 
-    def __init__(self, folder: Path, port: int = FIRST_PORT):
+    def __init__(self, folder: Path, port: int | None = None):
         self.folder, self._desk = folder, ReviewDesk(folder)
         self._decided: np.ndarray | None = None
         self._server: Any = None
@@ -383,7 +385,7 @@ class Review:
         cls, folder: Path, *, port: int | None = None, browser: bool = True, block: bool | None = None
     ) -> "Review":
         """Serve the page, and say where; wait until Ctrl-C if this is a program, or if `block` says so."""
-        review = cls(folder, FIRST_PORT if port is None else port)
+        review = cls(folder, port)
         waits = not is_interactive() if block is None else block
         how = "Press Ctrl-C to stop" if waits else "review.close() stops it"
         title = f"{format_count(len(review._desk), 'label')} to review, at {review.address}"
