@@ -244,7 +244,7 @@ class FrameRun:
         block: bool | None,
     ) -> Any:  # fmt: skip
         """Open the review page of a folder that holds this correction; it is written if it does not yet."""
-        from subsvms.app.desk.server import Review
+        from subsvms.app.desk.background import Review
 
         place = self.write_folder(correction, folder)
         return Review.open(place, port=port, browser=browser, block=block)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate
 from pathlib import Path
-from string import ascii_uppercase, digits
 from typing import Any
 
 from subsvms.exceptions import TableError, find_closest
@@ -28,19 +27,6 @@ def name_some(names: Sequence[str]) -> str:
     fitting = sum(length < MAX_SHOWN for length in accumulate(len(one) + 2 for one in shown))
     more = f" and {len(names) - fitting} more" if fitting < len(names) else ""
     return ", ".join(shown[:fitting]) + more
-
-
-def mark_classes(names: Iterable[object]) -> list[str]:
-    """Return a letter or a short number for each class, which pages show beside its colour."""
-    marks: list[str] = []
-    for name in map(str, names):
-        words = re.findall(r"[^\W_]+", name)  # of names that begin alike, the last word tells them apart
-        own = [
-            letter.upper()[0] for letter in "".join([*(word[0] for word in words[:1] + words[:0:-1]), *words])
-        ]
-        wanted = [name] * (name.isdecimal() and len(name) < 3) + [*own, *ascii_uppercase, *digits]
-        marks.append(next((mark for mark in wanted if mark not in marks), "·"))
-    return marks
 
 
 def suggest(name: str, known: Iterable[str]) -> str:

@@ -51,8 +51,8 @@ def test_nothing_gives_label_suggestion_or_vote_away_before_the_answer(client):
         sent.append(client.answer(before.json()["question"], ["yes", "no", None][i % 3]))
     keys = {name for answer in sent[1:] for name in re.findall(r'"(\w+)":(?!null)', answer.text)}
     assert keys == {
-        "title", "label", "classes", "folder", "part", "is_blind", "progress", "stage", "sentence", "asked",
-        "of", "share", "is_proof", "total", "answers", "finished", "stands", "question", "id", "row",
+        "title", "label", "classes", "folder", "part", "is_blind", "progress", "sentence", "share", "total",
+        "answers", "finished", "stands", "question", "id", "row",
         "columns", "values", "told", "marks", "media", "hosts",
     }  # fmt: skip
 

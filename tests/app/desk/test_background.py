@@ -8,8 +8,8 @@ import urllib.request
 
 import pytest
 
-from subsvms.app.desk import server
-from subsvms.app.desk.server import Review, is_interactive
+from subsvms.app.desk import background, server
+from subsvms.app.desk.background import Review, is_interactive
 from subsvms.exceptions import TableError
 
 
@@ -65,14 +65,14 @@ def test_what_is_wrong_with_a_folder_is_raised_in_the_program(tmp_path):
 @pytest.mark.parametrize("block, waits", [(None, True), (None, False), (True, True), (False, False)])
 def test_programs_wait_for_ctrl_c_and_consoles_do_not(folder, monkeypatch, capsys, block, waits):
     opened, slept = [], []
-    monkeypatch.setattr(server, "is_interactive", lambda: not waits)
-    monkeypatch.setattr(server.webbrowser, "open", opened.append)
+    monkeypatch.setattr(background, "is_interactive", lambda: not waits)
+    monkeypatch.setattr(background.webbrowser, "open", opened.append)
 
     def press_ctrl_c(timeout):
         slept.append(timeout)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(server.time, "sleep", press_ctrl_c)
+    monkeypatch.setattr(background.time, "sleep", press_ctrl_c)
     review = Review.open(folder, port=9520, block=block)
     assert opened == [review.address] and bool(slept) == waits
     assert ("Press Ctrl-C to stop" in capsys.readouterr().out) == waits

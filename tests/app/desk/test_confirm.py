@@ -46,7 +46,7 @@ def test_nothing_is_told_about_an_answer(made):
     question = desk.question("Ann")
     told = desk.answer("Ann", question["row"], "yes", question["id"])
     assert told["given"] is told["suggested"] is told["overturned"] is None
-    assert "wrong so far" not in told["progress"]["sentence"] and not told["progress"]["is_proof"]
+    assert "wrong so far" not in told["progress"]["sentence"]
 
 
 # With an audit

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from nasty_texts import assert_refused
 from pyarrow import parquet
 
-from subsvms.app.desk.review import Filter, Progress, ReviewDesk, assess
+from subsvms.app.desk.review import Filter, ReviewDesk
+from subsvms.app.desk.standing import Progress, assess
 from subsvms.app.runs.answer_store import Act, Decision, NothingToUndo
 
 

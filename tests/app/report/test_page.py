@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from web_pages import NASTY, Page, contrast, make_ensemble, make_summary, plain_text, replace_text
 
+from subsvms.app.looks import read_tokens
 from subsvms.app.report import render_report
 from subsvms.app.report.charts import DEEPEST
 from subsvms.app.report.page import read_part, say_verdict
@@ -315,7 +316,7 @@ def read_palettes():
 
 
 def test_the_letter_of_a_class_can_be_read_on_its_colour():
-    css = (files("subsvms.app.desk") / "static/tokens.css").read_text(encoding="utf-8")
+    css = read_tokens()
     colours = re.findall(r'\[data-class="(\d)"\] \{ --class: (#\w{6});(?: --on-class: (#\w{6});)? \}', css)
     assert [number for number, *_ in colours] == list("01234567")
     assert [colour.upper() for _, colour, _ in colours[:4]] == list(COLOURS)  # as in the displays

@@ -20,8 +20,9 @@ from subsvms.app.desk.answered import Result, read_own_scores
 from subsvms.app.desk.opened import Desk, refuse_old
 from subsvms.app.desk.questions import Confirm, Reach, Sample, Turns, take
 from subsvms.app.features.make import LEFT_OUT
+from subsvms.app.looks import mark_classes
 from subsvms.app.options import tell_flags, write_command
-from subsvms.app.quoting import mark_classes, show
+from subsvms.app.quoting import show
 from subsvms.app.runs.answer_store import Answer, NotAsked, check_name
 from subsvms.app.runs.describe import cut
 from subsvms.exceptions import NOTHING, Setting, TableError
@@ -190,7 +191,12 @@ class QuestionDesk(Desk):
         """Return where it stands, with what others answered."""
         with self.lock:
             self._read_new()
-            return self.work.describe(len(self.log), self.options.action)
+            return self._describe()
+
+    def _describe(self) -> dict[str, Any]:
+        """Return where it stands; the share of questions that are answered, which never goes back."""
+        found, n = self.work.describe(len(self.log), self.options.action), len(self.log)
+        return found | {"share": 1.0 if found["finished"] else n / max(self.work.most_questions, n + 1)}
 
     def list_questions(self) -> tuple[int, list[int]]:
         """Return the number of the next question, and all rows that may be answered now, in their order."""
@@ -244,7 +250,7 @@ class QuestionDesk(Desk):
             for who, *_ in read:
                 self.leases.pop(who, None)
                 self.seen[who] = time.monotonic()
-            progress = self.work.describe(len(self.log), self.options.action)
+            progress = self._describe()
             if progress["finished"]:
                 self._report()
             return [self._tell(row, label) | {"progress": progress} for _, row, label, _ in read]

@@ -9,7 +9,6 @@ which anybody may have changed.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -100,8 +99,7 @@ class Turns:
 
     def describe(self, n_answers: int, action: str) -> dict[str, Any]:
         """Return where it stands after so many answers about a run with this action: plain values."""
-        now, claim = self.audit.progress, self.audit.claim
-        said, share, is_proof = str(now), now.share, now.stage in CHECKED and not self.is_blind
+        now, claim, said = self.audit.progress, self.audit.claim, str(self.audit.progress)
         if self.is_blind and now.stage in CHECKED:
             said = f"Checking {now.n_rows:,} {CHECKED[now.stage]}: {now.asked} of at most {now.of}"
         n_asked, n_labels = n_answers - len(self.early), self.options["n_answers"]
@@ -112,11 +110,8 @@ class Turns:
         told = bool(claim.rings or claim.sets)
         if self.repeats and not self.finished:  # other counts, and a claim, would tell which answers repeat
             said, told = said.partition(":")[0], False
-            now, share, is_proof = replace(now, asked=n_asked, of=self.most_questions), 0.0, False
         return {
-            "stage": now.stage, "sentence": said, "asked": now.asked, "of": now.of,
-            "share": share if is_proof else now.asked / max(now.of, 1),
-            "is_proof": is_proof, "total": total, "answers": n_answers, "finished": self.finished,
+            "sentence": said, "total": total, "answers": n_answers, "finished": self.finished,
             "claim": self.said if told or self.finished else None,
             "stands": self.finished and len(self.list_standing(action)) > 0,
         }  # fmt: skip
@@ -242,18 +237,15 @@ class Reach(Turns):
 
     def describe(self, n_answers: int, action: str) -> dict[str, Any]:
         """As in `Turns`."""
-        now, target = self.audit.progress, self.audit
+        said, target = str(self.audit.progress), self.audit
         assert isinstance(target, Target)
-        said, asked, of, forecast = str(now), now.asked, now.of, target.forecast
         if target.any_stop and not self.finished:
-            of, asked = forecast.n_answers, n_answers
             sure = f"with {100 * target.level:.6g} % confidence"
             most = f"{sure} at most {target.claim.at_most:,} labels are wrong, if your answers are right"
             said = f"{said.partition(':')[0]}: {most}" if n_answers else said
         return {
-            "stage": now.stage, "sentence": said, "asked": asked, "of": of,
-            "share": asked / max(of, 1), "is_proof": False,
-            "total": f"{n_answers:,} of {forecast}", "answers": n_answers, "finished": self.finished,
+            "sentence": said, "total": f"{n_answers:,} of {target.forecast}",
+            "answers": n_answers, "finished": self.finished,
             "claim": self.said if target.claim.holds and n_answers else None, "stands": False,
         }  # fmt: skip
 
@@ -304,10 +296,8 @@ class Sample:
         """As in `Turns`."""
         done, of, finished = len(self.answers), len(self.rows), self.finished
         return {
-            "stage": "done" if finished else "estimate",
             "sentence": "Done" if finished else f"Labels drawn at random: {done} of {of}",
-            "asked": done, "of": of, "share": done / of, "is_proof": False, "total": f"{done} of {of} labels",
-            "answers": done, "finished": finished,
+            "total": f"{done} of {of} labels", "answers": done, "finished": finished,
             "claim": self.said if finished else None, "stands": False,
         }  # fmt: skip
 

@@ -8,20 +8,14 @@ thinks of a row: the questions do not hold it.
 """
 
 import asyncio
-import queue
 import socket
-import sys
-import threading
 import time
-import webbrowser
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-import numpy as np
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -41,6 +35,7 @@ from subsvms.app.desk.guard import (
 )
 from subsvms.app.desk.media import NotShown, check_hosts
 from subsvms.app.desk.review import PAGE_ROWS, Filter, ReviewDesk
+from subsvms.app.looks import HOME
 from subsvms.app.names import PAGE_SECRET, RECORD
 from subsvms.app.runs.answer_store import Act, Conflict, NotAsked, NothingToUndo, check_name, check_note
 from subsvms.app.runs.history_file import BrokenFile
@@ -55,7 +50,6 @@ SANDBOX = "sandbox; default-src 'none'"  # of a picture or sound: opened alone, 
 N_PORTS = 100  # to try
 FIRST_PORT, OWN_PORTS = 8765, 1000  # among which that of a page is, if none is named: few pages share one
 REFRESH_SECONDS = 0.5  # between looks for what other processes decided
-PATIENCE = 0.2  # seconds between looks for Ctrl-C while a program waits
 
 Asked = dict[str, Any]  # the body of a request, or its query
 Work = Callable[[Asked], Awaitable[Any]]
@@ -136,7 +130,7 @@ def make_app(
     }  # fmt: skip
     works["POST apply"] = partial(_write_table, desk.folder)
     api = [_make_route(name, work) for name, work in works.items()]
-    static = StaticFiles(packages=[("subsvms.app.desk", "static")])
+    static = StaticFiles(packages=[("subsvms.app.desk", "static"), HOME])
     routes = [Route("/", show_page), Mount("/api", routes=api), Mount("/static", static)]
     handlers: Any = dict.fromkeys((Refusal, InputError), explain)
     inner = Starlette(routes=[Mount(f"/{token}", routes=routes)], exception_handlers=handlers)
@@ -345,93 +339,3 @@ def _parse_filter(words: dict[str, str]) -> Filter:
         except ValueError:
             raise Refusal(400, f"{name} must be a number; got {kept[name][:20]!r}.") from None
     return Filter(**kept)
-
-
-# Beside a program or a notebook that goes on
-
-
-class Review:
-    """A review page that is open, or was.
-
-    folder: of the run, with the decisions: `subsvms review FOLDER` opens it again, `subsvms apply FOLDER`
-    writes the table that people agreed on.
-    address: of the page; anyone on this machine who has it can decide.
-    """
-
-    def __init__(self, folder: Path, port: int | None = None):
-        self.folder, self._desk = folder, ReviewDesk(folder)
-        self._decided: np.ndarray | None = None
-        self._server: Any = None
-        opened: queue.Queue[Any] = queue.Queue()
-        # A thread has an event loop of its own: that of a notebook is already running.
-        how: Any = {"args": (port, opened), "name": "subsvms review", "daemon": True}
-        self._thread = threading.Thread(target=self._serve, **how)
-        self._thread.start()
-        first = opened.get()
-        if isinstance(first, BaseException):
-            raise first
-        self.address: str = first
-
-    def _serve(self, port, opened):
-        """Serve the page in a thread, which first hands over its address, or why there is none."""
-        keep = partial(setattr, self, "_server")
-        try:
-            serve(self._desk, port=port, ready=opened.put, started=keep)
-        except BaseException as error:
-            opened.put(error)
-
-    @classmethod
-    def open(
-        cls, folder: Path, *, port: int | None = None, browser: bool = True, block: bool | None = None
-    ) -> "Review":
-        """Serve the page, and say where; wait until Ctrl-C if this is a program, or if `block` says so."""
-        review = cls(folder, port)
-        waits = not is_interactive() if block is None else block
-        how = "Press Ctrl-C to stop" if waits else "review.close() stops it"
-        title = f"{format_count(len(review._desk), 'label')} to review, at {review.address}"
-        print(f"{title}\n{how}; decisions are kept in {folder}")
-        if browser:
-            webbrowser.open(review.address)
-        if waits:
-            review.wait()
-        return review
-
-    def __repr__(self) -> str:
-        state = f"open at {self.address}" if self._decided is None else "closed"
-        return f"Review({state}, decisions in {str(self.folder)!r})"
-
-    @property
-    def decided(self) -> np.ndarray:
-        """The labels that people decided so far, None elsewhere: `verified=` of the next correction.
-
-        Rows that people left out have none either; `subsvms apply` leaves them out.
-        """
-        if self._decided is not None:
-            return self._decided
-        self._desk.refresh()
-        labels: Any = np.full(self._desk.source.n_rows, None, dtype=object)
-        for row, label in self._desk.settled.items():
-            labels[row - 1] = label
-        return labels
-
-    def wait(self) -> None:
-        """Serve the page until Ctrl-C."""
-        with suppress(KeyboardInterrupt):
-            while self._thread.is_alive():
-                time.sleep(PATIENCE)
-        self.close()
-
-    def close(self) -> None:
-        """Stop the page; what was decided is kept."""
-        if self._decided is None:
-            self._server.should_exit = True  # first: the page stops even if the decisions cannot be read
-            try:
-                self._decided = self.decided
-            finally:
-                self._thread.join()
-                self._desk.close()
-
-
-def is_interactive() -> bool:
-    """Return whether somebody types: a console or a notebook."""
-    return hasattr(sys, "ps1") or bool(sys.flags.interactive)

@@ -9,11 +9,11 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from subsvms.app.looks import read_tokens
 from subsvms.app.report.charts import MAX_CLASSES, draw_person
 from subsvms.app.report.row_map import MAX_FLAGGED, MAX_OTHERS
 from subsvms.app.report.rows import render_rows
@@ -34,7 +34,6 @@ PLACES = (
     "steps_end",
     "files",
 )
-TOKENS = Path(__file__).parents[1] / "desk/static/tokens.css"  # colours and sizes of all pages
 LIMITS = {
     "lines": 200,  # of a table
     "tall": 12,  # lines of a table that is shown at full height
@@ -128,7 +127,7 @@ def read_part(name: str) -> tuple[Markup, Markup]:
     assert environment.loader is not None
     text, *_ = environment.loader.get_source(environment, name)
     if name == "report.css":
-        text = TOKENS.read_text(encoding="utf-8") + text
+        text = read_tokens() + text
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Markup(text), Markup(f"sha256-{digest}")
 

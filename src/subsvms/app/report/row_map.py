@@ -16,11 +16,11 @@ import numpy as np
 from scipy import sparse
 
 from subsvms._columns import Table
+from subsvms.app.looks import N_COLOURS
 from subsvms.correction._result import Correction
 
 MAX_FLAGGED, MAX_OTHERS = 400, 1600  # rows on the map: about 30 kB
 MAX_LEARNED = 20_000  # rows from which directions are learned
-MAX_COLOURS = 8  # of classes, in tokens.css
 MAX_NAMED = 12  # classes named on a map of more than two
 WIDTH, HEIGHT, MARGIN = 338, 250, 8  # of the map, in units of its SVG
 OUTLIERS = 0.5  # per cent of the rows, on each side, that are drawn at the border
@@ -122,7 +122,7 @@ def group_two(places, own, flagged, names) -> list[dict[str, Any]]:
 def group_many(places, own, flagged, names) -> list[dict[str, Any]]:
     """Return the marks on a map of several classes: more than eight colours could not be told apart."""
     look = {"round": True, "opacity": 0.55, "kind": "dots"}
-    known = range(len(names) if len(names) <= MAX_COLOURS else 0)
+    known = range(len(names) if len(names) <= N_COLOURS else 0)
     groups = [
         make_group(
             places[(own == number) & ~flagged], f"labelled {names[number]!r}", look | {"number": number}

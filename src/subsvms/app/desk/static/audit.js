@@ -19,7 +19,7 @@ const LONG = 60; // characters of a value that gets a line of its own
 const BEGUN = "subsvms.audit"; // set in a tab in which somebody began
 
 /** @typedef {{ row: number, id: number, columns: string[], values: string[] }} Question */
-/** @typedef {{ sentence: string, total: string, finished: boolean, claim: string | null, stands: boolean, answers: number }} Progress */
+/** @typedef {{ sentence: string, total: string, finished: boolean, claim: string | null, stands: boolean, answers: number, share: number }} Progress */
 /** @typedef {{ label: string, classes: string[], marks: string[], folder: string, part: "audit" | "confirm" | "until" | "estimate" | "test", is_blind: boolean, media: Record<string, "image" | "audio">, hosts: string[] }} Meta */
 /** @typedef {{ question: Question | null, progress: Progress }} News */
 
@@ -70,10 +70,9 @@ function write(id, words) {
 }
 
 /** @param {Progress} progress */
-function drawProgress({ sentence, answers, total, finished, claim }) {
+function drawProgress({ sentence, share, total, finished, claim }) {
   write("sentence", finished ? "Done" : sentence);
-  const most = Math.max(Number(document.body.dataset.most) || 1, answers + 1); // questions, so it never goes back
-  $("progress", HTMLProgressElement).value = finished ? 1 : answers / most;
+  $("progress", HTMLProgressElement).value = share;
   write("total", total);
   $("so-far").hidden = finished || !claim;
   write("holds", claim ?? "");
