@@ -1,6 +1,6 @@
 """
-Several annotators
-==================
+Who made the wrong labels
+=========================
 
 Four people labelled a table, each row was seen by one of them, and nobody knows who is careful.
 ``by="annotator"`` asks for the wrong labels by person; on the command line it is ``subsvms correct
