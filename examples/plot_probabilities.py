@@ -6,8 +6,6 @@ A model that you already have can judge the labels, if it judges rows that it wa
 This example shows how, and what goes wrong if it has seen them.
 """
 
-import warnings
-
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
@@ -29,19 +27,16 @@ forest = RandomForestClassifier(50, random_state=0)
 unseen = cross_val_predict(forest, X, given, method="predict_proba")
 
 # %%
-# With ``estimator="probabilities"`` they take the place of ``X``. A note says what is left out:
-# without features the rule cannot check whether the rows that it would change differ from those
-# that they would join.
+# They judge in place of SVMs. ``X`` is still of use: it shows whether the rows that the rule would
+# change differ from those that they would join. Without it, ``None`` will do.
 
-with warnings.catch_warnings(action="ignore"):  # the note is also a warning
-    correction = correct_labels(unseen, given, estimator="probabilities")
+correction = correct_labels(X, given, pred_probs=unseen, random_state=0)
 print(correction)
-print(*correction.notes)
 print(f"wrong before: {(given != clean).sum()}, wrong after: {(correction.labels != clean).sum()}")
 
 # %%
-# If there are features, hand over the classifier instead, and the folds are taken care of:
-# ``correct_labels(X, given, estimator=forest)``. For a forest out-of-bag probabilities are used.
+# Or hand over the classifier, and the folds are taken care of: ``correct_labels(X, given,
+# estimator=forest)``. For a forest out-of-bag probabilities are used.
 #
 # A model that has seen the rows
 # ------------------------------
@@ -50,7 +45,7 @@ print(f"wrong before: {(given != clean).sum()}, wrong after: {(correction.labels
 # probabilities look better, and show nothing:
 
 seen = forest.fit(X, given).predict_proba(X)
-blind = correct_labels(seen, given, estimator="probabilities")
+blind = correct_labels(X, given, pred_probs=seen, random_state=0)
 print(blind)
 
 # %%
