@@ -42,6 +42,8 @@ class Table:
     files: dict[str, bytes] = field(default_factory=dict)  # by name
     reading: list[str] = field(default_factory=list)  # options without which the files cannot be read
     style: dict = field(default_factory=dict)  # how text is written: separator, encoding and so on
+    asking: list[str] = field(default_factory=list)  # options that say which columns are people's answers
+    is_labelled: bool = True  # else only people's answers are, and `label` is one of them
 
     @property
     def n_rows(self):
@@ -51,11 +53,22 @@ class Table:
     def main(self):
         return next(iter(self.files))
 
+    @property
+    def named(self):
+        """The options that name the labels."""
+        return (["--label", self.label] if self.is_labelled else []) + self.asking
+
+    @property
+    def parts(self):
+        """The files that hold rows, and not embeddings, pictures, a log, or what the log has removed."""
+        beside = ("x.", "p/", "t/_delta_log/", *(["t/c."] if self.kind == "delta" else []))
+        return {name: data for name, data in self.files.items() if not name.startswith(beside)}
+
 
 def draw_columns(rng, cities=CITIES):
     """Return columns of every kind and a label that depends on some of them; a few labels are wrong."""
     classes = rng.choice(CLASSES)
-    clean = [rng.randrange(len(classes)) for _ in range(rng.randrange(40, 121))]
+    clean = [rng.randrange(len(classes)) for _ in range(rng.randrange(24, 64))]
     made = {
         "id": [f"P{i:04d}" for i in range(len(clean))],
         "size": [round(rng.gauss(2.0 * k, 1.0), 3) for k in clean],
@@ -136,8 +149,12 @@ def draw_tsv(rng):
 
 def write_json_lines(columns):
     """Return JSON Lines; what is missing is null."""
-    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    rows = as_rows(columns)
     return "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows).encode()
+
+
+def as_rows(columns):
+    return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
 
 def draw_json_lines(rng):
@@ -149,7 +166,7 @@ def draw_json_lines(rng):
 def draw_libsvm(rng):
     """Return LIBSVM text whose values depend on the labels."""
     names, first = rng.choice([(-1, 1), ("+1", "-1"), (1, 2, 3)]), rng.choice([0, 1])
-    labels, lines = [rng.choice(names) for _ in range(rng.randrange(40, 121))], []
+    labels, lines = [rng.choice(names) for _ in range(rng.randrange(24, 64))], []
     for label in labels:
         drawn = [j for j in range(first, 9) if rng.random() < 0.8]
         cells = [f"{j}:{rng.gauss(names.index(label) if j % 2 else 0, 1.0):.3f}" for j in drawn]
@@ -231,14 +248,16 @@ DRAW = {
     "csv": draw_csv, "tsv": draw_tsv, "jsonl": draw_json_lines, "libsvm": draw_libsvm,
     "parquet": draw_parquet, "feather": draw_feather, "embeddings": draw_embeddings,
 }  # fmt: skip
-IN_PARTS = ("csv", "tsv", "parquet", "feather")
+
+
+KINDS = {"ndjson": "jsonl", "svm": "libsvm", "arrow": "feather", "ipc": "feather"}
 
 
 def get_kind(name):
-    """Return the format that a name says: "csv", "tsv", "jsonl", "libsvm", "parquet" or "feather"."""
+    """Return the format that a name says, such as "csv" or "feather"."""
     words = name.split(".")
     ending = words[-2] if words[-1] in COMPRESSIONS else words[-1]
-    return {"ndjson": "jsonl", "svm": "libsvm", "arrow": "feather", "ipc": "feather"}.get(ending, ending)
+    return KINDS.get(ending, ending)
 
 
 def read_rows(name, data, style=None):
@@ -256,6 +275,9 @@ def read_rows(name, data, style=None):
     if kind == "libsvm":
         cells = [line.split(" ", 1) for line in data.decode().splitlines()]
         return [{"label": one, "values": "".join(rest)} for one, *rest in cells], ["label", "values"]
+    if kind == "json":
+        rows = json.loads(data)
+        return rows, list(rows[0])
     arrow = read_arrow(kind, data)
     return arrow.to_pylist(), arrow.column_names
 

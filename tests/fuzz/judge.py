@@ -8,10 +8,16 @@ import signal
 from pathlib import Path
 
 from fuzz.cases import NONE, RUN
-from fuzz.files import get_kind, read_rows
+from fuzz.files import as_rows, get_kind
+from fuzz.more_files import read_any
 from fuzz.options import OURS
 
-REVIEW = ("apply", "export", "import")  # commands that may open, and so create, decisions.sqlite
+BOOK, REPORT = f"{RUN}/decisions.sqlite", f"{RUN}/report.html"
+REVIEW = ("apply", "export", "import", "questions", "answers")  # commands that may open, and so create, BOOK
+WRITTEN = {  # what a command changes besides its output: apply and audits say in the report what follows
+    "import": (BOOK,), "questions": (BOOK, REPORT), "answers": (BOOK, REPORT), "apply": (REPORT,),
+}  # fmt: skip
+NO_TABLE = ("import", "questions", "answers", "check", "score", "media")  # commands that write none
 DEFAULTS = (  # where results go without --output
     "*.subsvms", "*.subsvms/*", "*.predicted.*", "*.corrupted.*", f"{RUN}/final.*", f"{RUN}/issues.json*",
     f"{RUN}/issues.argilla.json", f"{RUN}/issues.spotlight.parquet",
@@ -19,6 +25,9 @@ DEFAULTS = (  # where results go without --output
 LEFT = re.compile(r"\.part|\.lock|\.old|\.unfinished|-wal|-shm|-journal|(^|/)\.")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\ud800-\udfff]")
 IN_MEMORY = {"issues.csv", "issues.parquet", "scores.parquet", "report.html", "run.json"}
+OF_PEOPLE = re.compile(
+    r"people\.csv|ask-next\.csv|.*\.answers\..*"
+)  # beside them, if people's answers were read
 IN_PARTS = {"corrected", "issues", "scores", "issues.csv", "issues.parquet", "report.html", "run.json"}
 MAX_SENTENCE = 700
 
@@ -54,7 +63,7 @@ def judge_words(case, ending):
         last = ending.stderr.strip().splitlines()[-1]
         return [f"{'memory' if 'Memory' in last else 'traceback'}: {last[:200]}"]
     faults = []
-    if ending.code not in (0, 2):
+    if ending.code not in (0, 2) and not has_failed(case, ending):
         faults.append(f"exit code: {ending.code}")
     if CONTROL.search(ending.stdout + ending.stderr):
         faults.append("escapes: control characters in what is printed")
@@ -76,21 +85,30 @@ def judge_words(case, ending):
     return faults
 
 
+def has_failed(case, ending):
+    """Return whether a check says that the labels of a table do not pass."""
+    return case.command == "check" and ending.code == 1
+
+
 def judge_files(case, ending, before, after):
     """Return what is wrong with the files: changed, lost, left behind, or in a place of others."""
     faults = []
-    done = ending.code == 0 or case.stdout is not None  # a full disk may be noticed after all is written
-    book = f"{RUN}/decisions.sqlite"
-    written = {"import": book, "apply": f"{RUN}/report.html"}.get(case.command)  # names the table to use
+    # A full disk may be noticed after all is written.
+    done = ending.code == 0 or has_failed(case, ending) or case.stdout is not None
     for name in before:
         people = Path(name).name in (OURS, "decisions.sqlite")  # never to be replaced
         replaced = "--force" in case.words and is_output(case, name) and not people
-        if before[name] != after.get(name) and not (done and (replaced or name == written)):
+        # Questions are stored before there is a file for them; drawn again, as long as nobody has answered.
+        changed = (
+            done and name in WRITTEN.get(case.command, ()) or (case.command, name) == ("questions", BOOK)
+        )
+        if before[name] != after.get(name) and not (changed or done and replaced):
             faults.append(f"input changed: {name} is {'different' if name in after else 'gone'}")
     for name in after.keys() - before.keys():
-        if name == book and case.command in REVIEW or ".unfinished" in name and "continue" in ending.stderr:
+        if name == BOOK and case.command in REVIEW or ".unfinished" in name and "continue" in ending.stderr:
             continue
-        hidden = LEFT.search(name.removeprefix(".") if case.table.main.startswith(".") else name)
+        plain = re.sub(r"(^|/)\.", r"\1", name) if case.table.main.startswith(".") else name
+        hidden = LEFT.search(plain) and name not in list_asked(case)
         if hidden or not done or not is_output(case, name):
             faults.append(f"left behind: {name}")
     return [fault for fault in sorted(faults) if not fault.startswith(tuple(f"{one}/" for one in faults))]
@@ -99,10 +117,22 @@ def judge_files(case, ending, before, after):
 def is_output(case, name):
     if "--dry-run" in case.words:
         return False
-    asked = [case.get(option) for option in ("--output", "--save-model")]
-    if any(one is not None and (name == one or name.startswith(f"{one}/")) for one in asked):
+    if any(name == one or name.startswith(f"{one}/") for one in list_asked(case)):
+        return True
+    if case.command == "score" and name.endswith(".answers.sqlite"):
         return True
     return any(fnmatch.fnmatch(name, pattern) for pattern in DEFAULTS)
+
+
+def list_asked(case):
+    """Return the files and folders that the options name."""
+    options = [
+        "--output",
+        "--save-model",
+        "--questions",
+        *(["--baseline"] if "--accept" in case.words else []),
+    ]
+    return [name for name in map(case.get, options) if name is not None]
 
 
 def judge_result(case, ending, place, before, after):
@@ -112,10 +142,16 @@ def judge_result(case, ending, place, before, after):
         return ["wrong result: nothing was printed"] if silent else []
     if case.words[0] == "correct":
         return judge_folder(case, place, before, after)
-    beside = (".sqlite", f"{RUN}/report.html")  # decisions; after apply the report names the table to use
-    new = [name for name in after if after[name] != before.get(name) and not name.endswith(beside)]
-    if case.command == "import":
+    new = [name for name in after if after[name] != before.get(name)]
+    if case.command in NO_TABLE:
         return []
+    parts = [name for name in new if re.search(r"/part-\d+\.parquet$", name)]
+    if case.command == "apply" and parts:
+        folder = (place / parts[0]).parent
+        return compare_parts(case, folder, drops=True) if case.damage == NONE else []
+    new = [
+        name for name in new if not name.endswith((".sqlite", REPORT))
+    ]  # decisions; what apply says in a report
     if len(new) != 1:
         return [f"wrong result: {new} instead of one file"]
     if case.command in ("predict", "corrupt", "apply") and case.damage == NONE:
@@ -140,7 +176,7 @@ def judge_folder(case, place, before, after):
 
 def check_folder(folder, beside=frozenset()):
     """Return what is wrong with the folder of a run: it must be complete, and as its record says."""
-    names = {path.name for path in folder.iterdir()} - beside
+    names = {path.name for path in folder.iterdir() if not OF_PEOPLE.fullmatch(path.name)} - beside
     corrected = {name for name in names if name.startswith("corrected")}
     if names != (IN_PARTS if "corrected" in names else IN_MEMORY) | corrected or len(corrected) != 1:
         return [f"half folder: {sorted(names)}"]
@@ -152,25 +188,26 @@ def check_folder(folder, beside=frozenset()):
 def compare_tables(case, path, drops=False):
     """Return what is wrong with a copy of the table, in which only the label may differ."""
     table, kind = case.table, get_kind(path.name)
+    if table.kind == "answers in lines":  # the run is about a table with a line for each row
+        return []
     if kind != get_kind(table.main) and not case.stdin:  # converted
-        rows, _ = read_rows(path.name, path.read_bytes(), {"separator": "\t" if kind == "tsv" else ","})
+        rows, _ = read_any(path.name, path.read_bytes(), {"separator": "\t" if kind == "tsv" else ","})
         return [] if len(rows) == table.n_rows else [f"wrong result: {len(rows)} rows of {table.n_rows}"]
     old, names = [], []
-    for file, content in table.files.items():
-        if not file.startswith("x."):  # embeddings
-            rows, names = read_rows(file, content, table.style)
-            old += rows
+    for file, content in table.parts.items():
+        rows, names = read_any(file, content, table.style)
+        old += rows
     if len(set(names)) < len(names):
         return []
-    new, _ = read_rows(path.name, path.read_bytes(), table.style)
+    new, _ = read_any(path.name, path.read_bytes(), table.style)
     return compare_rows(old, new, [one for one in names if one != table.label], drops)
 
 
 def compare_parts(case, folder, drops):
     """Return what is wrong with a corrected table in parts; text has become typed there."""
-    rows = [row for path in sorted(folder.iterdir()) for row in read_rows(path.name, path.read_bytes())[0]]
-    columns, is_typed = case.table.columns, case.kind.startswith(("parquet", "feather"))
-    old = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = [row for path in sorted(folder.iterdir()) for row in read_any(path.name, path.read_bytes())[0]]
+    columns, is_typed = case.table.columns, case.kind.startswith(("parquet", "feather", "delta"))
+    old = list(as_rows(columns))
     names = [name for name in columns if is_typed and name != case.table.label]
     return compare_rows(old, rows, names, drops)
 

@@ -7,17 +7,15 @@ import gzip
 import json
 import math
 import re
-import sqlite3
 import struct
-import tempfile
-from contextlib import closing, suppress
 from decimal import Decimal
 from functools import cache, partial
-from pathlib import Path
 
 import pyarrow as pa
 
 from fuzz.files import read_arrow, write_delimited, write_ipc, write_json_lines, write_parquet
+from fuzz.more_files import unzip_files, zip_files
+from fuzz.statements import change_database, change_decisions
 
 MAGIC = (
     b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\x1b[2J", b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"\xff" * 8,
@@ -133,6 +131,8 @@ def change_numbers(rng, data):
 def change_json(rng, data):
     """Give one node of a JSON document another type, remove it, or add one."""
     document = json.loads(data)
+    if not document:
+        return rng.choice(MAGIC)
     holder, key = find_node(rng, document)
     way = rng.choice(["replace", "replace", "replace", "remove", "add", "nest"])
     if way == "replace":
@@ -230,6 +230,30 @@ def change_names(rng, data):
     return write(arrow.rename_columns(names))
 
 
+def change_member(rng, data):
+    """Change a file in a workbook, which is an archive: its text, or how often a cell is repeated."""
+    files = unzip_files(data)
+    name = rng.choice([one for one in files if one.endswith("xml")])
+    way = rng.choice([*TEXT, repeat_cells, repeat_cells])
+    name = max(files, key=lambda one: len(files[one])) if way is repeat_cells else name
+    changed = {} if rng.random() < 0.1 else {name: way(rng, files[name])}
+    return zip_files({one: changed.get(one, files[one]) for one in files if one != name or changed})
+
+
+def repeat_cells(rng, data):
+    """Let a cell, a row or a space of an OpenDocument file be repeated, or give one of Excel a far place."""
+    many = str(rng.choice([2, 1000, 10**9, -1])).encode()
+    forged = {
+        b"<table:table-cell": b' table:number-columns-repeated="' + many + b'"',
+        b"<table:table-row": b' table:number-rows-repeated="' + many + b'"',
+        b"<text:p>": b'<text:s text:c="' + many + b'"/>',
+        b'<row r="3"': b' spans="1:' + many + b'"',
+        b'<c r="A3"': b' s="' + many + b'"',
+    }
+    start = rng.choice([one for one in forged if one in data] or [data[:1]])
+    return data.replace(start, start + forged.get(start, b" "), 1)
+
+
 def change_issues(rng, data):
     """Change one value, the type or the name of a column of issues.parquet."""
     arrow, write = open_arrow(data)
@@ -248,39 +272,6 @@ def change_issues(rng, data):
     elif way == "null":
         values, kind = [None] * len(values), pa.null()
     return write(replace_column(arrow, name, pa.array(values, kind)))
-
-
-LABELS = (
-    '"zzz"', "[1]", '{"a": 1}', "null", "true", '"' + "x" * 10**6 + '"', "", "1e999", '"\\ud800"', '"\x1b[2J"'
-)  # fmt: skip
-FORGE_LABEL = "INSERT INTO decisions SELECT max(id), ?, 'label', ?, NULL FROM acts"
-STATEMENTS = (
-    "INSERT INTO decisions SELECT max(id), 10000000, 'label', '\"no\"', NULL FROM acts",
-    "INSERT INTO decisions SELECT max(id), 0, 'accept', '\"no\"', NULL FROM acts",
-    "INSERT INTO decisions SELECT max(id), -5, 'keep', '\"no\"', NULL FROM acts",
-    "PRAGMA user_version = 0", "PRAGMA user_version = 77", "PRAGMA application_id = 1",
-    "DROP TRIGGER acts_stay", "CREATE TABLE more (a)", "DROP TABLE decisions",
-    "INSERT INTO acts (undoes, who, at) VALUES (999, 'Ann', '2024')",
-    "INSERT INTO acts (undoes, who, at) SELECT max(id), 'Bob', 'no time' FROM acts",
-    "INSERT INTO acts (who, at) VALUES ('\x1b[2J', '2024')",
-)  # fmt: skip
-
-
-def change_decisions(rng, data):
-    """Change a file of decisions with SQL, as another program could."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "d.sqlite"
-        path.write_bytes(data)
-        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            connection.execute("PRAGMA foreign_keys = OFF")
-            with suppress(sqlite3.Error):  # a row that is there already
-                if rng.random() < 0.5:
-                    forged = (rng.randrange(1, 31), rng.choice(LABELS))
-                    connection.execute(FORGE_LABEL, forged)
-                else:
-                    connection.execute(rng.choice(STATEMENTS))
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return path.read_bytes()
 
 
 def change_header(rng, data):
@@ -346,11 +337,19 @@ TEXT = (*ANY[:2], *ANY[3:], change_lines, change_lines, change_numbers, insert_m
 MUTATIONS = {
     "csv": TEXT,
     "tsv": TEXT,
+    "answers": TEXT,
     "jsonl": (*TEXT, change_json_line, change_json_line),
     "libsvm": (*TEXT, change_numbers),
     "parquet": (*ANY, spoil_text, change_type, change_type, change_names),
     "feather": (*ANY, set_number, *[change_offset] * 2, spoil_text, *[change_type] * 2, change_names),
     "compressed": (*ANY, explode),
+    "xlsx": (*ANY, *[change_member] * 8),
+    "ods": (*ANY, *[change_member] * 8),
+    "json": (*TEXT, *[change_json] * 3),
+    "sqlite": (*ANY, *[set_number] * 2, *[change_database] * 6),
+    "dta": (*ANY, *[set_number] * 4),
+    "sav": (*ANY, *[set_number] * 4),
+    "picture": (*ANY, *[set_number] * 4),
     "embeddings": (*ANY, change_array_header, change_array_header),
     "run.json": (*TEXT, *[change_json] * 12),
     "issues.parquet": (*ANY, *[change_issues] * 6),

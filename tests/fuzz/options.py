@@ -18,6 +18,13 @@ VALID = {  # by command: each option and its values; none for a flag
     "apply": {"--undecided": "keep suggestion", "--force": ""},
     "export": {"--force": ""},
     "import": {"--who": "Ann Łukasz"},
+    "questions": {"--seed": "3", "--level": "0.9", "--force": ""},
+    "answers": {"--who": "Ann Łukasz"},
+    "check": {
+        "--fail-above": "0 0.05 1", "--format": "text json junit github", "--output": "said.txt",
+        "--seed": "1", "--id": "id",
+    },
+    "score": {"--metric": "accuracy balanced_accuracy f1", "--hide": "size", "--seed": "1"},
 }  # fmt: skip
 INVALID = {
     "correct": {
@@ -37,7 +44,21 @@ INVALID = {
         "--id": ["nothing", "y", "\x1b[2J"],
         "--exclude": ["nothing", "\x1b[2J"],
         "--features": ["missing.npy", "t.csv", "."],
-        "--pred-probs": ["missing.npy", "t.csv", ".", ""],
+        "--pred-probs": ["missing.npy", "t.csv", ".", "", "day", "size", "y", OURS],
+        "--decisions": ["", ".", "t.csv", OURS],
+        "--from": ["", ".", "t.csv", OURS],
+        "--annotator": ["nothing", "y", "size", "colour", "\x1b[2J"],
+        "--annotator-column": ["nothing", "y", "colour"],
+        "--groups": ["nothing", "y", "colour", "day"],
+        "--sheet": ["", "nothing", "\x1b[2J"],
+        "--query": [
+            "",
+            "select",
+            "drop table loans",
+            "select 1; select 2",
+            "select * from nothing",
+            "\udcff",
+        ],
         "--encoding": "undefined punycode idna rot13 utf-16 utf-7".split() + ["no such", "", "cp\udcff"],
         "--separator": ["", ",,", "\n", '"', "x", "\x00", "€"],
         "--format": ["csv", "tsv", "parquet", "feather", "jsonl", "svmlight", "excel", ""],
@@ -52,7 +73,7 @@ INVALID = {
     },
     "predict": {
         "--features": ["missing.npy"],
-        "--output": ["", ".", "x.exe", "t.csv", "out.svm", "no/such.csv"],
+        "--output": ["", ".", "x.exe", "t.csv", "out.svm", "no/such.csv", "out.dta", "out.xlsx", "out.lock"],
     },
     "corrupt": {
         "--attack": ["class-conditional", "nothing"],
@@ -71,7 +92,40 @@ INVALID = {
         "--to": ["", "csv"],
         "--output": ["", ".", "no/such.json", "t.csv", "t.subsvms/decisions.sqlite"],
     },
-    "import": {"--who": ["", "x" * 100, "\x1b[2J", "\udcff"], "--to": ["jsonl"]},
+    "import": {
+        "--who": ["", "x" * 100, "\x1b[2J", "\udcff"],
+        "--to": ["jsonl"],
+        "--import": ["", ".", "t.csv", OURS, "missing.csv"],
+    },
+    "questions": {
+        "--questions": ["", ".", "no/such.csv", "t.csv", "x.exe", "t.subsvms/decisions.sqlite", "x.lock"],
+        "--answers": ["9", "10000", "x"],
+        "--until": ["0.02", "0", "2"],
+        "--level": ["0.4", "1", "nan"],
+        "--import": ["", "."],
+    },
+    "answers": {
+        "--who": ["", "x" * 100, "\x1b[2J", "\udcff"],
+        "--import": ["", ".", "t.csv", OURS, "missing.csv"],
+        "--answers": ["11"],
+    },
+    "check": {
+        "--baseline": ["", ".", "t.csv", "no/b.lock", "x" * 300, OURS, "b.answers.sqlite", "/dev/null"],
+        "--decisions": ["", ".", "t.csv"],
+        "--output": ["", ".", "no/such", "t.csv", "/dev/full", "x.lock", "b.lock"],
+        "--fail-above": ["-1", "2", "nan", "x"],
+        "--format": ["", "xml"],
+        "--label": ["", "nothing", "size"],
+    },
+    "score": {
+        "--questions": ["", ".", "no/such.csv", "t.csv", "x.exe", "t.answers.sqlite", "x-wal"],
+        "--prediction": ["", "nothing", "y", "size"],
+        "--label": ["", "nothing", "size", "pred"],
+        "--positive": ["", "nothing", "yes"],
+        "--hide": ["nothing", "pred"],
+        "--import": ["", ".", "t.csv", "missing.csv"],
+        "--metric": ["", "auc"],
+    },
 }
 FILES = ["missing.csv", ".", "", OURS, "/dev/null", "/dev/zero", "*.nothing", "t", "x" * 300, "-x"]
 RARE = {"--dry-run": 0.3, "--json": 0.7, "--missing-label": 0.3}  # drawn less often than the others

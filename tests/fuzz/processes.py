@@ -41,6 +41,8 @@ def warm_up():
         importlib.import_module(module.name)
     for name in ("csv", "dataset", "feather", "ipc", "parquet", "json"):
         importlib.import_module(f"pyarrow.{name}")
+    for name in ("pyreadstat", "python_calamine"):  # and not deltalake, which starts a thread
+        importlib.import_module(name)
     correct_something()
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
         sys.argv = ["subsvms", "correct"]
@@ -135,7 +137,10 @@ def become_command(words, place, stdout, fresh):
 
         try:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            subsvms.__main__.main()
+            if words[0] == "media":
+                show_media(words[1:])
+            else:
+                subsvms.__main__.main()
             code = 0
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
@@ -147,6 +152,18 @@ def become_command(words, place, stdout, fresh):
         with contextlib.suppress(OSError):
             sys.stderr.flush()
         os._exit(code)
+
+
+def show_media(names):
+    """Read pictures and sounds as the pages do, and say which are not shown."""
+    from subsvms.app.desk.media import NotShown, measure, read_media
+
+    for name in names:
+        try:
+            data, kind = read_media(Path(), name)
+            print(kind, len(data), measure(data, kind) if kind.startswith("image") else "")
+        except NotShown as error:
+            print(ascii(str(error)))
 
 
 def limit_resources():

@@ -19,12 +19,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from fuzz.cases import WEIGHTS, Runs, draw_command, make_case, seed_case
+from fuzz.cases import MAKE, Runs, draw_command, make_case, seed_case
 from fuzz.judge import find_faults, take_snapshot
 from fuzz.processes import run_command, warm_up
 
 AGAIN = 0.1  # share of the successful runs that are repeated, to compare the bytes
 OUTCOMES = ("done", "refused", "faulty")
+KEYS = ("command", "kind", "damage")  # by which cases are counted
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Fuzzer:
 
     def __init__(self, seed, work, failed):
         self.seed, self.work, self.failed = seed, Path(tempfile.mkdtemp(dir=work)), Path(failed)
-        self.runs = Runs(self.work / "runs")
+        self.runs = Runs(Path(work) / "runs")
 
     def run(self, number):
         folder = self.work / "case"
@@ -108,14 +109,28 @@ def count_endings(outcomes):
     return f"{len(outcomes)} cases: " + ", ".join(f"{totals[name]} {name}" for name in OUTCOMES)
 
 
-def print_counts(outcomes):
-    """Print how many cases ended in which way, by command, kind of file and damage."""
+def count_by(outcomes, key):
+    """Return how many cases ended in which way, by command, kind of file or damage."""
     frame = pd.DataFrame(map(asdict, outcomes))
-    for key in ("command", "kind", "damage"):
-        groups = frame[key].str.partition(":")[0].rename(key)
-        counts = pd.crosstab(groups, frame["outcome"]).reindex(columns=OUTCOMES, fill_value=0)
-        print(f"\n{counts.to_string()}")
-    print(f"\n{count_endings(outcomes)}\n{frame['seconds'].mean():.2f} s of one core a case")
+    groups = frame[key].str.partition(":")[0].rename(key)
+    return pd.crosstab(groups, frame["outcome"]).reindex(columns=OUTCOMES, fill_value=0)
+
+
+def sum_up(options, outcomes):
+    """Return what was run, how the cases ended, and the faults, for a file."""
+    return {
+        "seed": options.seed, "first": options.first, "cases": options.cases, "share": options.share,
+        "endings": Counter(one.outcome for one in outcomes),
+        **{key: count_by(outcomes, key).to_dict("index") for key in KEYS},
+        "faults": [asdict(one) for one in outcomes if one.faults],
+    }  # fmt: skip
+
+
+def print_counts(outcomes):
+    for key in KEYS:
+        print(f"\n{count_by(outcomes, key).to_string()}")
+    seconds = sum(one.seconds for one in outcomes) / len(outcomes)
+    print(f"\n{count_endings(outcomes)}\n{seconds:.2f} s of one core a case")
     kinds = Counter(fault.split(":")[0] for one in outcomes for fault in one.faults)
     print("faults: " + (", ".join(f"{kind} {count}" for kind, count in kinds.most_common()) or "none"))
 
@@ -159,13 +174,16 @@ def main():
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--share", default="1/1", metavar="K/N", help="of N machines, this is the K-th")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, help="JSON file for the counts and the faults")
     parser.add_argument("--failed", type=Path, default=Path("fuzz-failed"), help="folder for faulty cases")
-    parser.add_argument("--command", choices=WEIGHTS, help="leave out the cases of other commands")
+    parser.add_argument("--command", choices=MAKE, help="leave out the cases of other commands")
     parser.add_argument("--repeat", metavar="SEED:NUMBER", help="run this case alone and keep its files")
     options = parser.parse_args()
     warm_up()
-    numbers = range(options.first, options.first + options.cases)
+    k, n = map(int, options.share.split("/"))
+    numbers = range(options.first, options.first + options.cases)[k - 1 :: n]
     if options.command:
         numbers = [n for n in numbers if draw_command(seed_case(options.seed, n)) == options.command]
     outcomes = []
@@ -181,6 +199,8 @@ def main():
             if len(outcomes) % 1000 == 0:
                 print(count_endings(outcomes), flush=True)
     print_counts(outcomes)
+    if options.out:
+        options.out.write_text(json.dumps(sum_up(options, outcomes), indent=1))
     sys.exit(any(one.faults for one in outcomes))
 
 

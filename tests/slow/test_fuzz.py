@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 PATH = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-N_CASES = 60
+N_CASES = 300
 
 
 def run(module, *words):
@@ -25,11 +25,14 @@ def run(module, *words):
 
 
 def test_no_case_ends_with_a_fault_and_a_good_share_succeeds(tmp_path):
-    said = run("fuzz.run", "--cases", N_CASES, "--failed", tmp_path)
+    found = tmp_path / "found.json"
+    said = run("fuzz.run", "--cases", N_CASES, "--failed", tmp_path, "--out", found)
     counts = re.search(r"^\d+ cases: (\d+) done, (\d+) refused, (\d+) faulty$", said, re.M)
     done, refused, faulty = map(int, counts.groups())
     assert done + refused == N_CASES and faulty == 0
     assert min(done, refused) > N_CASES / 4
+    kinds = {name.partition(".")[0].partition(" ")[0] for name in json.loads(found.read_text())["kind"]}
+    assert kinds >= {"xlsx", "ods", "json", "sqlite", "dta", "sav", "delta", "answers", "pictures"}
 
 
 def test_killed_at_any_moment_nothing_is_half_written_or_lost():

@@ -45,6 +45,15 @@ def test_labels_have_names_and_files_have_codes(tmp_path, make, name):
     assert read_table(tmp_path / f"kept{name[1:]}", "y").labels.tolist() == ["no", "yes"]
 
 
+@pytest.mark.parametrize("make, name, when", [
+    (make_dta, "t.dta", b"01 Jan 1980 00:00"), (make_sav, "t.sav", b"01 Jan 8000:00:00"),
+])  # fmt: skip
+def test_the_same_table_gives_the_same_bytes_at_any_time(tmp_path, make, name, when):
+    write_table(read_table(make(tmp_path / name), "y"), tmp_path / f"new{name[1:]}", ["yes", "no", "9"])
+    assert when in (tmp_path / f"new{name[1:]}").read_bytes()[:2000]
+    assert read_table(tmp_path / f"new{name[1:]}", "y").labels.tolist() == ["yes", "no", "9"]
+
+
 def test_files_keep_what_they_say_about_columns(tmp_path):
     write_table(read_table(make_dta(tmp_path / "t.dta"), "y"), tmp_path / "new.dta", ["yes"] * 3)
     with pd.io.stata.StataReader(tmp_path / "new.dta", convert_categoricals=False) as file:

@@ -175,6 +175,16 @@ def read_all(source):
     return pa.concat_tables(batches)
 
 
+def test_the_name_of_its_folder_may_hold_spaces_and_accents(folder):
+    moved = folder.rename(folder.with_name("big é x"))
+    assert sort(read_all(open_source(str(moved), "label")))["code"].unique().to_pylist() == [
+        "007",
+        None,
+        "a b",
+    ]
+    assert all(path.is_file() for path in list_files(moved)[1])
+
+
 def sort(table):
     return table.sort_by([(name, "ascending") for name in ("x1", "x2", "x3", "city")]).combine_chunks()
 

@@ -9,6 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -24,6 +25,7 @@ from subsvms.exceptions import Note
 VERSION = 118  # of Stata 14 and later: text in UTF-8
 MAX_NAME = 32  # characters in the name of a column of Stata
 DATES = ("tc", "td", "tw", "tm", "tq", "th", "ty")
+WRITTEN = datetime(1980, 1, 1)  # what files say, so that the same table gives the same bytes
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -101,7 +103,7 @@ def render_stata(columns: Any, format: str, about: Mapping[str, Any] = NOTHING) 
         frame.to_stata(
             sink, write_index=False, version=VERSION, convert_dates=dates,
             variable_labels=about.get("texts", {}), value_labels=about.get("names", {}),
-            data_label=about.get("title") or None,
+            data_label=about.get("title") or None, time_stamp=WRITTEN,
         )  # fmt: skip
     return sink.getvalue()
 
@@ -148,4 +150,5 @@ def render_spss(columns: Any, format: str, about: Mapping[str, Any] = NOTHING) -
 
     with _make_file() as path, _explaining("The table cannot be written for SPSS", "write Parquet or CSV."):
         pyreadstat.write_sav(columns.to_pandas(), path, **about)
-        return Path(path).read_bytes()
+        data = Path(path).read_bytes()
+        return data[:92] + WRITTEN.strftime("%d Jan %y%H:%M:%S").encode() + data[109:]

@@ -256,7 +256,11 @@ def _list_delta_files(folder):
             )
     if not files:
         raise TableError(f"The Delta table {name} has no rows: choose another one.")
-    return [as_place(file) for file in files]
+    if isinstance(folder, Address):
+        return [as_place(file) for file in files]
+    # It encodes the name of the folder, in which a space is %20, but not what is below it.
+    root = table.table_uri.removeprefix("file://")
+    return [folder.resolve() / file.removeprefix(root) for file in files]
 
 
 def _has_deleted(table):
