@@ -9,7 +9,6 @@ from web_pages import Page
 from subsvms.app.report import charts as module
 from subsvms.app.report.charts import MAX_CLASSES, MAX_NAME, N_MARKS, draw_charts, shorten
 from subsvms.app.report.text import format_percent
-from subsvms.displays._base import COLOURS
 
 NAMES = [
     ["</text><script>ran = 1</script>", "$x^2$ & <b>'\""], ["a\x00\x1bb\nc", "\ud800\ufffe"],
@@ -55,7 +54,7 @@ def test_charts_take_their_text_colour_from_the_page(charts):
         assert re.match(r'<svg viewBox="0 0 340 [\d.]+" width="100%"', svg)
         assert page.tags[0][1]["fill"] == "currentColor"
         assert all("fill" not in attributes for tag, attributes in page.tags if tag == "text")
-        assert set(re.findall(r"#[0-9A-F]{6}", svg)) <= set(COLOURS[:2])
+        assert "#" not in svg.replace("url(#votes-hatch)", "").replace("&#", "")  # colours mean classes
         assert "<style" not in svg and "<image" not in svg
 
 
@@ -109,7 +108,7 @@ def test_several_classes_have_a_heat_map_of_counts():
     depths = [float(depth) for depth in re.findall(r'fill-opacity="([\d.]+)"', svg)]
     assert max(depths) == pytest.approx(module.DEEPEST) and len(depths) == 4
     about = Page(svg).tags[0][1]["aria-label"]
-    assert "by given and suggested label: 1,241 of 1,241." in about and "From 'c' to 'b': 1,234." in about
+    assert "by given and suggested label: 1,241 of 1,241." in about and "From 'c': 1,234 to 'b'." in about
 
 
 @pytest.mark.parametrize("n_classes", [13, 60, 200])
@@ -164,6 +163,19 @@ def test_flagged_rows_without_a_threshold_are_marked_a_few_hundred_times_at_most
     _, marks = module.lay_out_side(values, np.ones(len(values), dtype=bool), np.nan, 0, "flagged")
     assert marks["label"] == "flagged: 10000 rows" and len(marks["places"]) == N_MARKS + 1
     assert np.abs(np.sort(marks["places"]) - np.linspace(0, 1, N_MARKS + 1)).max() < 1e-9
+
+
+def test_votes_and_matrix_show_the_colour_and_mark_of_each_class(correction, charts):
+    def list_marks(svg):
+        return re.findall(r'class="on-class" data-class="(\d)".*?>(\w)<', svg)
+
+    assert list_marks(charts["votes"]) == [("0", "N"), ("1", "Y")]
+    assert list_marks(charts["noise"]) == [("0", "N"), ("1", "Y")] * 2
+    three = replace(correction, classes=np.array(["ham", "spam", "eggs"], dtype=object))
+    chart = module.lay_out_votes(three, three.classes.tolist())
+    number = module.choose_class(three)
+    shown = [(one.get("number"), one.get("mark")) for one in chart["layers"] if one["kind"] == "area"]
+    assert shown == [(None, None), (number, "HSE"[number])]  # all others together are no class
 
 
 def test_rows_without_a_label_are_left_out_of_the_charts(correction):

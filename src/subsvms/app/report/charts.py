@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 
 from subsvms._columns import Table
+from subsvms.app.looks import mark_classes
 from subsvms.app.report.row_map import lay_out_map
 from subsvms.app.report.text import UNPRINTABLE, format_percent, open_templates
 from subsvms.correction._result import Correction
-from subsvms.displays._base import COLOURS
 from subsvms.displays._votes import find_thresholds
 from subsvms.exceptions import is_rate_known
 
 MAX_CLASSES = 12  # on either side of a matrix; with more, the numbers are too small to read on a phone
+MAX_TOLD = 4  # cells of a line of a matrix that are told in words
 MAX_NAME = 16  # characters of a class's name; the middle is cut, as names often begin alike
-DEEPEST = 0.6  # opacity of a full cell; text on it has a contrast above 4.5 on light and dark pages
+DEEPEST = 0.35  # opacity of a full cell; text on it has a contrast above 4.5 on light and dark pages
 N_BINS = 40  # of the votes; an even number, so that none crosses zero
 N_MARKS = 400  # positions for flagged rows; more could not be told apart
 FEWEST_CERTIFIED = 0.01  # share of the verdicts that withstand a change; a curve of fewer would look empty
@@ -79,12 +80,15 @@ def lay_out_noise(
     for i, name in enumerate(names):
         is_known = known is None or known[i]
         kept = f"{format_percent(matrix[i, i])} keep" if is_known else "it is not known how many keep"
-        told.append(f"Of true {name!r}, {kept} their label.")
+        others = np.where(np.arange(len(names)) == i, 0.0, matrix[i] * is_known)
+        mixed = int(np.argmax(others))
+        most = f"; most others are called {names[mixed]!r}" if len(names) > 2 and others[mixed] > 0 else ""
+        told.append(f"Of true {name!r}, {kept} their label{most}.")
         for j, share in enumerate(np.clip(matrix[i], 0.0, 1.0).tolist()):
             text = format_percent(share) if is_known else "?"
             depth = DEEPEST * share**0.5 if is_known else 0.0
-            cells.append(dict(line=i, column=j, text=text, depth=depth, colour=int(i != j), bold=i == j))
-    return finish_matrix(names, names, cells, told, ylabel="true class", xlabel="label given")
+            cells.append(dict(line=i, column=j, text=text, depth=depth, bold=i == j))
+    return finish_matrix(names, names, names, cells, told, ylabel="true class", xlabel="label given")
 
 
 def draw_person(matrix: Any, classes: list[Any]) -> str | None:
@@ -114,19 +118,22 @@ def lay_out_moves(counts: np.ndarray, names: list[Any]) -> dict[str, Any]:
     lines, columns = choose_cells(counts)
     shown = counts[np.ix_(lines, columns)]
     about = [f"How many rows are flagged, by given and suggested label: {shown.sum():,} of {counts.sum():,}."]
-    for place in np.argsort(-shown, axis=None, kind="stable")[:3].tolist():
-        i, j = divmod(place, len(columns))
-        if shown[i, j]:
-            about.append(f"From {names[lines[i]]!r} to {names[columns[j]]!r}: {shown[i, j]:,}.")
+    for line, counted in zip(lines, shown, strict=True):
+        order = [j for j in np.argsort(-counted, kind="stable").tolist() if counted[j]]
+        moves = [f"{counted[j]:,} to {names[columns[j]]!r}" for j in order[:MAX_TOLD]]
+        left = [f"{counted[order[MAX_TOLD:]].sum():,} to others"] if len(order) > MAX_TOLD else []
+        about += [f"From {names[line]!r}: {', '.join(moves + left)}."] if moves else []
     cells = [
         dict(line=i, column=j, text=f"{shown[i, j]:,}" if shown[i, j] else "·" if line == column else "",
-             depth=DEEPEST * (shown[i, j] / counts.max()) ** 0.5, colour=1, bold=False)
+             depth=DEEPEST * (shown[i, j] / counts.max()) ** 0.5, bold=False)
         for i, line in enumerate(lines) for j, column in enumerate(columns)
     ]  # fmt: skip
     sides = [names[line] for line in lines], [names[column] for column in columns]
     part = f" ({shown.sum():,} of {counts.sum():,} flagged rows)" if len(lines) < len(counts) else ""
     places = lines, columns
-    return finish_matrix(*sides, cells, about, places, ylabel="given label", xlabel=f"suggested label{part}")
+    return finish_matrix(
+        names, *sides, cells, about, places, ylabel="given label", xlabel=f"suggested label{part}"
+    )
 
 
 def choose_cells(counts: np.ndarray, most: int = MAX_CLASSES) -> tuple[list[int], list[int]]:
@@ -144,14 +151,14 @@ def choose_cells(counts: np.ndarray, most: int = MAX_CLASSES) -> tuple[list[int]
     return sorted(lines), sorted(columns)
 
 
-def finish_matrix(lines, columns, cells, about, places=None, **labels: str) -> dict[str, Any]:
+def finish_matrix(classes, lines, columns, cells, about, places=None, **labels: str) -> dict[str, Any]:
     """Return a matrix with its names and their widths; places: the numbers of the classes on its sides."""
     lines, columns = ([str(name) for name in side] for side in (lines, columns))
-    places = places or (range(len(lines)), range(len(columns)))
+    places, marks = places or (range(len(lines)), range(len(columns))), mark_classes(classes)
     line_width, column_width = (max(map(measure, side)) for side in (lines, columns))
     return labels | {
-        "about": " ".join(about), "lines": lines, "columns": columns, "colours": COLOURS, "cells": cells,
-        "line_width": line_width, "column_width": column_width, "places": places,
+        "about": " ".join(about), "lines": lines, "columns": columns, "cells": cells,
+        "line_width": line_width, "column_width": column_width, "places": places, "marks": marks,
     }  # fmt: skip
 
 
@@ -171,15 +178,16 @@ def lay_out_votes(correction: Correction, names: list[Any]) -> dict[str, Any]:
     own, known = given == number, np.isfinite(values) & (given >= 0)
     flagged = (proposed != given) & (own | (proposed == number))
     thresholds = find_thresholds(values, own, flagged, used=given >= 0)
-    two = len(names) == 2
+    two, marks = len(names) == 2, mark_classes(names)
     labels = f"labelled {names[1 - number]!r}" if two else "labelled another class", f"labelled {name}"
     flags = "flagged" if two else f"flagged as {name}", "flagged"
     vote = "mean vote" if correction.judge is None else "judgement"
     about = [f"Histograms of the {vote} on {name}, from -1, all against it, to 1, all for it."]
-    layers = []
+    layers, numbers = [], (1 - number if two else None, number)  # a class has its colour and its mark
     for side, rows in enumerate((known & ~own, known & own)):
         area, *flag = lay_out_side(values[rows], flagged[rows], thresholds[side], side, flags[side])
-        layers += [area | {"label": labels[side]}, *flag]
+        look = {} if numbers[side] is None else {"number": numbers[side], "mark": marks[numbers[side]]}
+        layers += [one | look for one in (area | {"label": labels[side]}, *flag)]
         if rows.any():
             half = f"half of them lie below {np.median(values[rows]):.2f}"
             found = flag[0]["label"] if flag else "none flagged"
@@ -187,7 +195,7 @@ def lay_out_votes(correction: Correction, names: list[Any]) -> dict[str, Any]:
     middle = "majority, about 0" if two and correction.judge is None else "neither for nor against"
     top = 1.05 * (max(layer["levels"].max() for layer in layers if "levels" in layer) or 1.0)
     return {
-        "name": "votes", "about": " ".join(about), "fill": 0.4, "colours": COLOURS,
+        "name": "votes", "about": " ".join(about), "fill": 0.4,
         "layers": [*layers, {"kind": "middle", "label": middle, "place": 0.5}],
         "ends": np.arange(1, N_BINS + 1) / N_BINS, "top_share": top,
         "xlabel": f"{vote} on {name} (−1 against, 1 for)", "ylabel": "share of the rows",
@@ -235,7 +243,7 @@ def lay_out_certified(correction: Correction) -> dict[str, Any]:
         f"{int(np.median(withstood))}, the most certain one {last - 1}; {label}."
     )
     return {
-        "name": "certified", "about": about, "top_share": 1.0, "fill": 0.15, "colours": COLOURS,
+        "name": "certified", "about": about, "top_share": 1.0, "fill": 0.15,
         "layers": [{"kind": "area", "side": 0, "label": label, "levels": shares}],
         "ends": np.minimum(np.arange(last + 1) + 0.5, last) / last,  # level around whole numbers
         "xlabel": "further labels (or whole rows) changed", "ylabel": "verdicts that stand",

@@ -1,6 +1,6 @@
 // Builds what is shown of the chosen row: the suggestion, long texts, the comparison, earlier decisions.
 
-import { make, makeValue, name } from "./elements.js";
+import { make, makeLabel, makeValue, name } from "./elements.js";
 import { bar, move, nameRow } from "./list_view.js";
 import { makeMedia } from "./media.js";
 import { makePlaces } from "./place_view.js";
@@ -97,8 +97,8 @@ function makeComparison(/** @type {Issue} */ issue) {
     "tr",
     { class: "label" },
     make("th", { scope: "row" }, "Label"),
-    make("td", {}, name(issue.given)),
-    ...witnesses.map((witness, i) => make("td", { class: side(i) }, name(witness.label))),
+    make("td", {}, makeLabel(issue.given)),
+    ...witnesses.map((witness, i) => make("td", { class: side(i) }, makeLabel(witness.label))),
   );
   const makeRow = (/** @type {number} */ place) => {
     const { name: column, used } = issue.columns[place];
@@ -125,7 +125,7 @@ function makeSideHeads({ supporting, opposing, suggested }) {
   const cell = (/** @type {Witness[]} */ side, /** @type {(Node | string)[]} */ ...words) =>
     make("th", { scope: "colgroup", colspan: side.length, class: "side" }, ...words);
   return [
-    supporting.length > 0 ? cell(supporting, "For “", name(suggested), "”") : null,
+    supporting.length > 0 ? cell(supporting, "For ", makeLabel(suggested)) : null,
     opposing.length > 0 ? cell(opposing, "Against it") : null,
   ];
 }
@@ -147,7 +147,7 @@ function makeCell(own, other, side, apart) {
 function makeCarriers(/** @type {Issue} */ { carriers, flips }) {
   if (!carriers || !flips) return null;
   const rows = carriers.flatMap(({ row, label, weight }, i) => [
-    i ? ", " : "", `row ${count(row)} (“`, name(label), `”, ${percent(Math.min(1, weight))})`,
+    i ? ", " : "", `row ${count(row)} (`, makeLabel(label), `, ${percent(Math.min(1, weight))})`,
   ]);
   const turning = flips === 1
     ? "One wrong label could turn its verdict."

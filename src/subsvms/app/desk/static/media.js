@@ -1,7 +1,7 @@
 // Pictures and sounds that a table names. The server finds the file by row and column; what lies on the web is loaded from
 // hosts that were allowed, and from no other: the policy of the page says so, too.
 
-import { make, makeValue, name } from "./elements.js";
+import { make, makeLabel, makeValue } from "./elements.js";
 import { API, get, Refused } from "./server.js";
 import { state } from "./state.js";
 import { count } from "./words.js";
@@ -108,11 +108,11 @@ export function makeMedia(/** @type {Issue} */ issue) {
   const side = (/** @type {string} */ kind, /** @type {(Node | string)[]} */ title, /** @type {import("./types.js").Witness[]} */ rows) =>
     rows.length === 0 ? null : make(
       "div", { class: `side ${kind}` }, make("h3", {}, ...title),
-      ...rows.map(({ row, label, values }) => make("figure", {}, ...show(row, values), make("figcaption", {}, `Row ${count(row)}, “`, name(label), "”"))),
+      ...rows.map(({ row, label, values }) => make("figure", {}, ...show(row, values), make("figcaption", {}, `Row ${count(row)}, `, makeLabel(label)))),
     );
   return make(
     "div", { class: "media" }, make("div", { class: "own" }, ...show(issue.row, issue.values)),
-    side("for", ["For “", name(issue.suggested), "”"], issue.supporting), side("against", ["Against it"], issue.opposing),
+    side("for", ["For ", makeLabel(issue.suggested)], issue.supporting), side("against", ["Against it"], issue.opposing),
   );
 }
 

@@ -1,6 +1,6 @@
 // Builds long texts at reading width, with the words that speak for and against the suggestion.
 
-import { make, name } from "./elements.js";
+import { make, makeLabel, name } from "./elements.js";
 import { markHits } from "./hits.js";
 import { isWide } from "./state.js";
 import { count } from "./words.js";
@@ -44,7 +44,7 @@ export function makeTexts(/** @type {Issue} */ issue) {
     "div", { class: "texts" }, make("div", {}, ...own, isMarked ? makeLegend(issue) : null),
     make(
       "div", { class: "others" },
-      makeSide("for", ["For “", name(issue.suggested), "”"], issue.supporting, issue, places),
+      makeSide("for", ["For ", makeLabel(issue.suggested)], issue.supporting, issue, places),
       makeSide("against", ["Against it"], issue.opposing, issue, places),
     ),
   );
@@ -52,7 +52,7 @@ export function makeTexts(/** @type {Issue} */ issue) {
 
 const makeLegend = (/** @type {Issue} */ { suggested }) =>
   make(
-    "p", { class: "soft legend" }, "Marked words: ", make("mark", { class: "for" }, "for"), " “", name(suggested), "”, ",
+    "p", { class: "soft legend" }, "Marked words: ", make("mark", { class: "for" }, "for"), " ", makeLabel(suggested), ", ",
     make("mark", { class: "against" }, "against"), " it; shaded ones weigh most.",
   );
 
@@ -70,7 +70,7 @@ function makeSide(side, title, witnesses, issue, places) {
     const unfold = () => places.map((place, i) => makeText(texts[i], witness.marks[issue.columns[place].name] ?? []));
     const first = texts.find((text) => text !== "") ?? "";
     const excerpt = make("bdi", { class: "excerpt" }, first.length > EXCERPT ? `${first.slice(0, EXCERPT)}…` : first);
-    const summary = make("summary", {}, make("span", { class: "soft" }, `Row ${count(witness.row)} `, name(witness.label)), " ", excerpt);
+    const summary = make("summary", {}, make("span", { class: "soft" }, `Row ${count(witness.row)} `, makeLabel(witness.label)), " ", excerpt);
     const details = make("details", { class: "witness" }, summary);
     if (i === 0 && isWide.matches) details.append(...unfold()), details.setAttribute("open", ""); // it stands beside the text
     else details.addEventListener("toggle", () => (details.append(...unfold()), markHits()), { once: true }); // most stay folded
