@@ -17,6 +17,10 @@ from subsvms.app.runs.job import do_job
 
 pytestmark = pytest.mark.slow
 SVG = "<svg xmlns='http://www.w3.org/2000/svg' onload='ran = 1'><script>ran = 1</script></svg>"
+SLY_SVG = (
+    "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9' onload='top.ran = 1'><script>top.ran = 1"
+    "</script><image href='{0}/x.png'/><style>@import '{0}/x.css'</style></svg>"
+)
 PNG = io.BytesIO()
 Image.new("RGB", (12, 12)).save(PNG, "PNG")
 PNG = PNG.getvalue()
@@ -124,50 +128,60 @@ def test_only_addresses_on_the_web_can_be_followed_and_they_learn_nothing(ann, g
 
 
 class Elsewhere(BaseHTTPRequestHandler):
-    """A host on the web, which sends a picture, or the way to another host."""
+    """A host on the web, which sends a picture, one with scripts in it, or the way to another host."""
 
     def do_GET(self):
         self.server.asked.append((self.path, dict(self.headers)))
-        away = getattr(self.server, "away", None)
+        away, is_svg = self.server.away, self.path.startswith("/svg")
         self.send_response(302 if away else 200)
-        self.send_header(*(("Location", away) if away else ("Content-Type", "image/png")))
+        kind = "image/svg+xml" if is_svg else "image/png"
+        self.send_header(*(("Location", away) if away else ("Content-Type", kind)))
         self.end_headers()
         if not away:
-            self.wfile.write(PNG)
+            self.wfile.write(SLY_SVG.format(self.server.far).encode() if is_svg else PNG)
 
     def log_message(self, *words):
         """Print nothing."""
 
 
 @contextmanager
-def serving_pictures(away=None):
+def serving_pictures(away=None, far=""):
     with ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere) as server:
-        server.asked, server.away = [], away
+        server.asked, server.away, server.far = [], away, far
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server, f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 
 
-def test_an_allowed_host_shows_pictures_and_cannot_send_the_browser_to_another(browser, tmp_path):
+def test_an_allowed_host_shows_pictures_and_cannot_run_code_or_send_the_browser_to_another(browser, tmp_path):
     with serving_pictures() as (other, far), serving_pictures(f"{far}/away.png") as (sly, near):
-        with serving_pictures() as (plain, good):
+        with serving_pictures(far=far) as (plain, good):
             rows, _ = make_rows(300)
+            posing = f"{good}@elsewhere.example"  # that of a person, at another host
+            hosts = (f"{good}/png", f"{good}/svg", near, far, posing)
             for number, row in enumerate(rows):
-                row["picture"] = f"{(good, near, far)[number % 3]}/{number}.png"
+                row["picture"] = f"{hosts[number % len(hosts)]}/{number}.png"
+                row["sound"] = f"{near}/{number}.mp3"
             table = write(tmp_path / "t.csv", rows)
             folder = do_job(
                 str(table), Options(label="default", n_estimators=50), Work(n_jobs=1)
             ).written.folder
             with serving_here(folder, hosts=[good, near]) as address:
                 ann = Reviewer(browser, address)
-                chosen = [choose(ann, rows, host) for host in (near, far)]
-                ann.see(".media .own .no-medium", "--media-from")
-                ann.page.goto(f"{ann.address}#row={chosen[0]}")
+                for host in (far, posing):
+                    choose(ann, rows, host)
+                    ann.see(".media .own .no-medium", "--media-from")
+                choose(ann, rows, near)
                 ann.see(".media .own .no-medium", "The host does not send it.")
-                choose(ann, rows, good)
-                until(ann.page, "document.querySelector('.media .own img')?.naturalWidth > 0")
+                for kind in ("svg", "png"):
+                    choose(ann, rows, f"{good}/{kind}")
+                    until(ann.page, "document.querySelector('.media .own img')?.naturalWidth > 0")
+                ann.page.evaluate("document.querySelector('.media .own audio').play().catch(() => {})")
+                until(ann.page, "!document.querySelector('.media .own audio')")  # it was sent away, too
+                assert ann.page.evaluate("typeof ran") == "undefined"
+                assert not any("elsewhere.example" in url for url in ann.asked)
                 ann.context.close()
-    assert plain.asked and sly.asked and other.asked == []
+    assert plain.asked and {path[-3:] for path, _ in sly.asked} == {"png", "mp3"} and other.asked == []
     assert all(not {"Referer", "Cookie"} & set(headers) for _, headers in plain.asked + sly.asked)
 
 

@@ -122,11 +122,14 @@ def test_on_a_small_screen_the_row_has_room(review):
 
 
 @pytest.mark.parametrize(
-    "size", [dict(width=640, height=400), dict(width=1280, height=480)], ids=["200 %", "short"]
+    "size",
+    [dict(width=640, height=400), dict(width=720, height=450), dict(width=1280, height=480)],
+    ids=["200 %", "200 % of a larger one", "short"],
 )
 def test_on_a_short_screen_the_buttons_fold_and_the_text_has_room(review, folder, size):
     ann = review(**size)
     first = ann.rows[0]
+    assert size["width"] > 760 or not ann.page.is_visible("#bar")  # in the list there is nothing to decide
     ann.page.click("#lines button")
     ann.page.wait_for_selector("#detail-title")
     assert is_inside(ann.page, ".class.first") and is_inside(ann.page, "#unfold")
@@ -229,6 +232,11 @@ def test_long_names_never_hide_the_suggestion_or_a_value(browser, long_names, wi
             "return Math.min(box.right, whole.right, innerWidth) - Math.max(box.x, whole.x, 0) }"
         )
         assert ann.page.evaluate(visible, "#lines .suggested") > 40
+        names, cut = (
+            "#lines .label-of bdi",
+            "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).length",
+        )
+        assert ann.page.eval_on_selector_all(names, cut) == 0  # they wrap
         ann.page.click("#lines button")
         ann.page.wait_for_selector("#detail-title")
         assert ann.page.evaluate(visible, "#detail-title .suggested") > 100
