@@ -183,10 +183,10 @@ def lay_out_votes(correction: Correction, names: list[Any]) -> dict[str, Any]:
     flags = "flagged" if two else f"flagged as {name}", "flagged"
     vote = "mean vote" if correction.judge is None else "judgement"
     about = [f"Histograms of the {vote} on {name}, from -1, all against it, to 1, all for it."]
-    layers, numbers = [], (1 - number if two else None, number)  # a class has its colour and its mark
+    layers, looks = [], [{"number": i, "mark": mark} for i, mark in enumerate(marks)]
     for side, rows in enumerate((known & ~own, known & own)):
         area, *flag = lay_out_side(values[rows], flagged[rows], thresholds[side], side, flags[side])
-        look = {} if numbers[side] is None else {"number": numbers[side], "mark": marks[numbers[side]]}
+        look = looks[number] if side else looks[1 - number] if two else {}  # several others are no class
         layers += [one | look for one in (area | {"label": labels[side]}, *flag)]
         if rows.any():
             half = f"half of them lie below {np.median(values[rows]):.2f}"

@@ -83,6 +83,9 @@ def test_a_picture_is_shown_with_its_name_and_opened_by_keyboard(ann, gallery):
     sound.focus()
     ann.page.keyboard.press("ArrowDown")
     assert ann.row == row  # the arrow is the sound's
+    button.focus()
+    ann.press("j")
+    assert ann.row != row and ann.page.evaluate("document.activeElement.id") == "detail-title"
     ann.faults.clear()  # there is no such sound
 
 

@@ -253,7 +253,7 @@ async function start() {
   document.addEventListener("visibilitychange", () => document.hidden || hurry());
   if (state.begun) return loadNews();
   draw(news);
-  if (!news.progress.finished) $("begin").focus();
+  if (!news.progress.finished) $("begin").focus({ preventScroll: true }); // the text above it comes first
 }
 
 async function open() {

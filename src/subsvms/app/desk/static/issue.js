@@ -44,7 +44,9 @@ function drawIssue(issue) {
   if ($("issue").classList.contains("loading")) $("issue").ariaBusy = "false";
   $("issue").classList.remove("loading");
   $("issue").dataset.class = String(colourOf(issue?.suggested ?? null) ?? "");
+  const isRead = $("issue").contains(document.activeElement); // a picture, a sound: then the next row is read from its top
   $("issue").replaceChildren(...(issue ? makeDetail(issue, getMeta().label) : []));
+  if (isRead && isOther) $("issue").querySelector("h2")?.focus({ preventScroll: true });
   markHits();
   drawBar(issue, isOther);
   if (isOther) readFromTop();
