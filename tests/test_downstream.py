@@ -198,5 +198,5 @@ def test_every_average_that_we_lose_is_listed(made_lines):
 def test_the_page_is_what_the_command_makes_of_the_lines_and_begins_with_losses(tmp_path):
     downstream.main(["--report", "--to", str(tmp_path / "peers.md")])
     text = (tmp_path / "peers.md").read_text()
-    assert text == (ROOT / "docs/peers.md").read_text()
+    assert text == (ROOT / "benchmarks/results/peers.md").read_text()
     assert text.startswith("# Beside others, losses first\n\n## Where we lose\n") and "nan" not in text

@@ -1,7 +1,7 @@
 """Measure what a correction is good for: a model trained afterwards, on ordinary tables and real noise.
 
     python -m benchmarks.peers.downstream --seeds 500-502     # hours on one core; finished lines are kept
-    python -m benchmarks.peers.downstream --report            # writes docs/peers.md from the lines
+    python -m benchmarks.peers.downstream --report            # writes peers.md from the lines
 
 A cell is a table of benchmarks/ordinary.py with its noise: real, or flips of 10 % at random, or of 20 % of
 one class and 5 % of the others. A third of the rows whose true label is known is held out to test the final
@@ -124,7 +124,7 @@ def ask_score(score):
     return lambda X, given, seed: Advice(score(X, given, seed))
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "peers.md"
+PAGE = Path(__file__).parents[1] / "results" / "peers.md"
 AS_GIVEN, TRUTH, OURS = "as given", "the truth", "subsvms"
 ADVISERS = {
     OURS: ask_subsvms,

@@ -1,4 +1,4 @@
-"""Write docs/peers.md from the lines of three benchmarks, losses first. No number is typed by hand.
+"""Write peers.md from the lines of three benchmarks, losses first. No number is typed by hand.
 
 benchmarks/ordinary.py corrects labels of many tables, benchmarks/audit.py lets people answer fifty questions,
 and benchmarks/peers/downstream.py ranks in more ways and trains models afterwards. Values are means over
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.made import write
 from benchmarks.pages import as_markdown
 from benchmarks.quality import MARGIN  # more wrong labels than this, as a share of the rows, is harm
 
@@ -83,7 +84,7 @@ def write_page(folder, to):
     for title, part in values.items():
         text += [f"## {section}" for section in words if section.startswith(title)]
         text += [*describe(PARTS[title][0], lines[title]), *compare(part, PARTS[title][2]), ""]
-    to.write_text("\n".join(text), encoding="utf-8")
+    write(to, "\n".join(text), folder / "downstream.csv")
 
 
 def read_whole(path):
