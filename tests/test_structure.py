@@ -23,7 +23,7 @@ SOURCE = Path(subsvms.__file__).parent
 GROUND = """
     exceptions _callers _columns _numbers _labels _validation _effort _atomic _states metrics
 """
-APP_GROUND = "app.quoting app.names app.looks"  # for all of the application
+APP_GROUND = "app.quoting app.names app.looks app.declared"  # for all of the application
 LIBRARY = "ensemble certificates theory correction annotators audit evaluation displays adversaries datasets"
 MAY_USE = {  # each room, and the rooms it may import from, besides the ground and itself
     **dict.fromkeys(f"{GROUND} {APP_GROUND}".split(), ""),

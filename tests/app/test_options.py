@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from subsvms.app import options
 from subsvms.app.cli.main import app
+from subsvms.app.declared import DECLARED, describe_type, list_options
 from subsvms.app.frames import FrameOptions, correct_table
-from subsvms.app.options import DECLARED, Options, TableOptions, Work, as_flag, list_options, tell_flags
+from subsvms.app.options import Options, TableOptions, Work, as_flag, tell_flags
 from subsvms.exceptions import NOTHING, InputError, Sentence, Setting, TableError
 
 WRONG = {
@@ -64,7 +65,7 @@ def test_each_declaration_is_a_documented_parameter_of_correct_table():
     documented = correct_table.__doc__.partition("Returns")[0]
     for one in list_options(TableOptions):
         assert parameters[one.name].default == one.default
-        assert f"\n{one.name} : {options.describe_type(one)}" in documented
+        assert f"\n{one.name} : {describe_type(one)}" in documented
     assert list(parameters)[:2] == ["frame", "label"] and "--" not in documented.replace("---", "")
     with pytest.raises(TypeError, match="unexpected keyword argument 'svms'"):
         correct_table(None, "y", svms=3)

@@ -23,8 +23,9 @@ from scipy import sparse
 from subsvms._callers import find_stacklevel, renamed
 from subsvms._labels import Classes, check_verified
 from subsvms._numbers import check_count
+from subsvms.app.declared import list_options, option, taking
 from subsvms.app.names import DENSE, JUDGED, RECORD, SPARSE, TABLE
-from subsvms.app.options import LABEL_OPTIONS, Options, TableOptions, list_options, option, taking
+from subsvms.app.options import LABEL_OPTIONS, Options, TableOptions
 from subsvms.app.runs.answers import merge_answers
 from subsvms.app.runs.causes import MOST_LABELS, Carriers
 from subsvms.app.runs.describe import choose_columns

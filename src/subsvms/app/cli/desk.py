@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from subsvms.app.cli.shared import app, print_text, takes
+from subsvms.app.declared import list_options
 from subsvms.app.options import (
     ApplyOptions,
     AuditOptions,
     ExportOptions,
     Options,
     PageOptions,
-    list_options,
     write_command,
 )
 from subsvms.exceptions import InputError, Sentence, format_count

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from subsvms.app.cli.shared import FILE_HELP, File, app, print_json, print_text, takes
+from subsvms.app.declared import list_options
 from subsvms.app.options import (
     FILE_OPTIONS,
     LABEL_OPTIONS,
@@ -19,7 +20,6 @@ from subsvms.app.options import (
     PredictOptions,
     Work,
     as_flag,
-    list_options,
     tell_flags,
     write_command,
 )

@@ -15,7 +15,8 @@ import typer
 from typer.core import TyperGroup
 
 from subsvms._atomic import format_system_error
-from subsvms.app.options import DECLARED, as_flag, list_types, takes_several, tell_flags
+from subsvms.app.declared import DECLARED, list_types, takes_several
+from subsvms.app.options import as_flag, tell_flags
 from subsvms.app.quoting import show
 from subsvms.app.tables.formats import FORMATS
 from subsvms.exceptions import DeviceError, InputError, MissingExtraError, Sentence, Setting, is_text
