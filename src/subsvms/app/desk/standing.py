@@ -45,21 +45,16 @@ def assess(stack: Sequence[Decision]) -> Standing:
     """
     if not stack:
         return Standing(OPEN, False, False, False, False, False, {})
-    latest = stack[-1]
-    last = {one.who: one for one in stack}
-    opinions: dict[str, Any] = {}
-    at = ""  # of the last one
+    latest, opinions, at = stack[-1], dict[str, Any](), ""  # when the last one was given
     for one in stack:
-        if one.verdict != "skip":
+        if one.opinion is not None:
             if one.n_rows == 1 and one.at > at and len(set(opinions.values())) > 1:
                 opinions.clear()
-            opinions[one.who], at = (one.verdict == "drop", one.label), one.at
-    alone = {one.who: one for one in stack if one.n_rows == 1}
-    judgements = [
-        one
-        for one in stack
-        if one is alone.get(one.who) and one.label is not None and last[one.who].label is not None
-    ]  # whoever skips the row afterwards, or leaves it out, has withdrawn
+            opinions[one.who], at = one.opinion, one.at
+    last, alone = ({one.who: one for one in some} for some in (stack, [o for o in stack if o.n_rows == 1]))
+    judgements = [  # whoever skips the row afterwards, or leaves it out, has withdrawn
+        one for one in stack if one is alone.get(one.who) and None not in (one.label, last[one.who].label)
+    ]
     return Standing(
         status=SKIPPED if latest.verdict == "skip" else DECIDED,
         dropped=latest.verdict == "drop",
@@ -67,9 +62,7 @@ def assess(stack: Sequence[Decision]) -> Standing:
         disputed=len(set(opinions.values())) > 1,
         judged=bool(judgements),
         accepted=bool(judgements) and judgements[-1].verdict == "accept",
-        opinions={
-            who: (one.verdict == "drop", one.label) for who, one in alone.items() if one.verdict != "skip"
-        },
+        opinions={who: one.opinion for who, one in alone.items() if one.opinion is not None},
     )
 
 

@@ -62,6 +62,11 @@ class Decision:
         """What was decided."""
         return Decided(self.row, self.verdict, self.label, self.note)
 
+    @property
+    def opinion(self) -> Any:
+        """What people may differ about: the verdict that leaves a row out, or its label; None if skipped."""
+        return {"skip": None, "drop": "drop"}.get(self.verdict, (self.label,))
+
     def says(self, line: Decided) -> bool:
         """Return whether a line decides the same, apart from what was remarked."""
         return self.line[:3] == line[:3]
@@ -410,10 +415,5 @@ def _is_second_opinion(act: Act, stacks: dict[int, list[Decision]]) -> bool:
 
     Who decided about the row before, or settles a dispute, was told.
     """
-    last = {
-        one.who: (one.verdict == "drop", one.label)
-        for stack in stacks.values()
-        for one in stack
-        if one.verdict != "skip"
-    }
+    last = {one.who: one.opinion for stack in stacks.values() for one in stack if one.opinion is not None}
     return len(stacks) == 1 and act.who not in last and len(set(last.values())) == 1
