@@ -23,7 +23,7 @@ from benchmarks.pages import as_markdown
 from benchmarks.targets import CELL, LEVEL, N_RUNS, RATES, RESULTS, SETS, list_cells, rank
 from subsvms.audit import Ranking, Target
 from subsvms.audit import _any_stop as any_stop_of  # private: its constants
-from subsvms.audit import _forecast as forecast_of  # private, too
+from subsvms.audit import _any_stop as forecast_of  # private, too
 
 N_OWN = 5  # audits by the program itself
 LINES = RESULTS / "targets_any_stop.csv"

@@ -105,6 +105,11 @@ class Classes:
         return f"{what} must be one of {shown}{more}{besides}; got {format_value(label)}{guess}"
 
 
+def name_labels(classes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return the labels with these class numbers in the type of the classes; with None if one is -1."""
+    return Classes(classes).name(numbers) if np.any(numbers < 0) else classes[numbers]
+
+
 def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (classes, class numbers) of a column of labels."""
     from sklearn.utils.multiclass import check_classification_targets  # takes a second to import

@@ -5,8 +5,8 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from subsvms.annotators import measure_agreement
-from subsvms.annotators._agreement import measure_kappa
 from subsvms.annotators._answers import read_answers
+from subsvms.annotators._people import measure_kappa
 
 FOUR_OBSERVERS = """
     1 2 3 3 2 1 4 1 2 . . .

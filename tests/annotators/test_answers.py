@@ -10,7 +10,7 @@ import pytest
 
 from subsvms.annotators import find_consensus
 from subsvms.annotators._answers import read_answers
-from subsvms.annotators._notes import note_answers
+from subsvms.annotators._find import note_answers
 from subsvms.exceptions import InputError
 
 WIDE = [["a", "b", None], ["b", "b", "b"], [None, "a", "a"]]

@@ -68,7 +68,7 @@ def test_the_order_of_lines_does_not_matter(made, as_lines):
 
 @pytest.mark.parametrize("powers", [(1.0, 0.0), (0.6, 0.0)])
 def test_the_order_of_rows_people_and_classes_does_not_matter(made, powers, monkeypatch):
-    monkeypatch.setattr("subsvms.annotators._find.choose_powers", lambda *_: (Powers(*powers), []))
+    monkeypatch.setattr("subsvms.annotators._model.choose_powers", lambda *_: (Powers(*powers), []))
     usual, order = find(made), np.random.default_rng(0).permutation(len(made))
     assert_allclose(find(made[order]).probability, usual.probability[order], atol=2e-2)
     assert_allclose(find(made[:, ::-1]).probability, usual.probability, atol=2e-2)

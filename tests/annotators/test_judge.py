@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import csr_matrix
 
 from subsvms.annotators import find_consensus
-from subsvms.annotators._judge import scale_values
+from subsvms.annotators._find import scale_values
 
 
 @pytest.fixture(scope="module")

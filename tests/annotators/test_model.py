@@ -5,17 +5,18 @@ import pytest
 
 from subsvms.annotators._answers import read_answers
 from subsvms.annotators._model import (
-    LEAST,
+    LEAST_PROBABILITY,
     OTHER_CLASS,
     OWN_CLASS,
     SHRINK,
     Powers,
+    choose_powers,
     count_said,
+    draw_held,
     fit_answers,
     judge_answers,
     normalise,
 )
-from subsvms.annotators._powers import choose_powers, draw_held
 
 
 def list_lines(answers):
@@ -51,7 +52,7 @@ def step_plainly(answers, posterior, log_q, powers):
     total = np.bincount(answers.label, answers.weight, answers.n_classes) + OWN_CLASS
     log_p = np.where(np.isnan(log_q), 0.0, powers.judge * log_q)
     log_p += np.where(np.isnan(log_q), 1.0, max(0.0, 1.0 - powers.judge)) * np.log(total / total.sum())
-    evidence = np.log(np.maximum(judge_plainly(answers, posterior), LEAST))
+    evidence = np.log(np.maximum(judge_plainly(answers, posterior), LEAST_PROBABILITY))
     for place, (row, _, _, weight) in enumerate(list_lines(answers)):
         log_p[row] += powers.answers * weight * evidence[place]
     return normalise(log_p)

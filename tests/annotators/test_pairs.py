@@ -6,12 +6,12 @@ from numpy.testing import assert_array_equal
 
 from subsvms.annotators import find_consensus
 from subsvms.annotators._answers import read_answers
-from subsvms.annotators._pairs import ALWAYS, count_pairs, find_constant, find_copies, weigh_answers
+from subsvms.annotators._pairs import ALWAYS, count_pairs, find_constant, find_copying, weigh_answers
 
 
 def find(wide):
     _, both, equal = count_pairs(read_answers(wide))
-    return find_copies(both, equal, 3)
+    return find_copying(both, equal, 3)
 
 
 def test_copies_of_one_person_count_as_one(ask, seed):

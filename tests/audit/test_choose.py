@@ -1,6 +1,6 @@
 import numpy as np
 
-from subsvms.audit import _choose
+from subsvms.audit import _locate as _choose
 
 
 def make_found(shares, n_draws=40, seed=0):

@@ -8,7 +8,7 @@ from known_rings import list_passes
 from scipy.stats import hypergeom
 
 from subsvms.audit import _evidence
-from subsvms.audit._exact import find_needed
+from subsvms.audit._evidence import find_needed
 
 
 def test_the_chance_of_a_sequence_is_what_counting_gives():

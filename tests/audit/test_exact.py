@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from known_rings import list_passes
 
-from subsvms.audit import _exact
+from subsvms.audit import _evidence as _exact
 
 SETTINGS = [(8, 7), (15, 14), (30, 15), (60, 30), (150, 40), (600, 40)]  # rows, and answers at most
 THRESHOLDS = [0.5, 2 / 3]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from known_rings import decide, make_ring
 
-from subsvms.audit import _evidence, _exact, _rings
+from subsvms.audit import _evidence, _rings
 
 
 def test_sets_spend_less_than_delta_together_whatever_happens():
@@ -84,4 +84,4 @@ def test_the_bound_is_below_what_the_claim_allows(seed):
         n, verdict = decide(ring, np.ones(len(ring.draws), dtype=int))
         most = _rings.bound_wrong(ring, np.ones(n, dtype=int), verdict)
         assert verdict == "all" and 0 <= most < (n_rows - n) / 2
-    assert _exact.find_needed(30, 30, 0.024, 0.5)[30] > 30
+    assert _evidence.find_needed(30, 30, 0.024, 0.5)[30] > 30

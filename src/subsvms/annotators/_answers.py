@@ -18,16 +18,9 @@ from subsvms._labels import Classes, as_list, check_entries, check_labels, find_
 from subsvms.exceptions import InputError, format_value
 
 LONG = ("row", "person", "label")  # the columns of one line an answer
+EACH = ("row", "person", "label", "weight")  # what each answer has
 FEW = 10  # answers; those of a person with fewer say next to nothing about the person
 MOST_ROWS, MOST_EMPTY = 1_000_000, 100  # rows, and rows for each with an answer: more are no row numbers
-
-
-class Lines(NamedTuple):
-    """One line an answer, as read."""
-
-    rows: list[int]
-    people: list[str]
-    labels: list
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +83,7 @@ class Answers:
 
     def take(self, chosen: np.ndarray) -> "Answers":
         """Return some of the answers, about the same rows and people."""
-        return replace(
-            self, row=self.row[chosen], person=self.person[chosen], label=self.label[chosen],
-            weight=self.weight[chosen],
-        )  # fmt: skip
+        return replace(self, **{name: getattr(self, name)[chosen] for name in EACH})
 
     def of_rows(self, rows: np.ndarray) -> "Answers":
         """Return the answers about some rows, which get new numbers."""
@@ -101,10 +91,6 @@ class Answers:
         places[rows] = np.arange(len(rows))
         some = self.take(np.flatnonzero(places[self.row] >= 0))
         return replace(some, n_rows=len(rows), row=places[some.row])
-
-    def weigh(self, weight: np.ndarray, *, alike: bool = False) -> "Answers":
-        """Return the same answers with other weights."""
-        return replace(self, weight=weight, alike=alike)
 
     def list_about(self, row: int) -> list[tuple[str, int]]:
         """Return who said which class about a row."""
@@ -127,15 +113,14 @@ def read_answers(answers: Any, n_rows: int | None = None, classes: Any = None) -
     """Return answers as they were given, checked; `n_rows` and `classes` if they are known."""
     if isinstance(answers, Answers):
         return answers
-    lines = _read_lines(answers, n_rows)
-    known = [place for place, gone in enumerate(find_missing(lines.labels)) if not gone]
+    rows, people, labels = _read_lines(answers, n_rows)
+    known = np.flatnonzero(~find_missing(labels)).tolist()
     if not known:
         raise InputError("answers must not all be missing: check that these are the right columns.")
     if n_rows is None:
-        n_rows = _count_rows(lines.rows)
-    labels = [lines.labels[place] for place in known]
-    rows = np.array([lines.rows[place] for place in known])
-    names, person = np.unique([lines.people[place] for place in known], return_inverse=True)
+        n_rows = _count_rows(rows)
+    labels, rows = [labels[place] for place in known], np.array([rows[place] for place in known])
+    names, person = np.unique([people[place] for place in known], return_inverse=True)
     _check_kinds(labels)
     if classes is None and len(set(labels)) > 1:
         check_entries(labels)
@@ -183,7 +168,8 @@ def _check_kinds(labels):
         )
 
 
-def _read_lines(answers, n_rows) -> Lines:
+def _read_lines(answers, n_rows):
+    """Return one line an answer: row numbers, names of people, and labels."""
     columns = _list_columns(answers)
     twice = [name for name, count in Counter(columns or ()).items() if count > 1]
     if twice:
@@ -202,26 +188,22 @@ def _read_lines(answers, n_rows) -> Lines:
                 f"person must name who answered, but is missing in {len(nameless)} lines, the first is line "
                 f"{nameless[0] + 1}: give each of these people some name."
             )
-        return Lines(rows, list(map(str, people)), labels)
+        return rows, list(map(str, people)), labels
     if columns is not None:
         names = list(map(str, columns))
         wide = [as_list(answers[column]) for column in columns]
     else:
-        masked = isinstance(answers, np.ma.MaskedArray)
-        if not masked and not isinstance(answers, np.ndarray):
+        array = answers
+        if not isinstance(answers, np.ndarray):
             array = np.array(answers, dtype=object)  # of text and None or NaN NumPy would make text
-        else:
-            array = answers
         if array.ndim != 2:
             raise InputError(
                 "answers must be a data frame with the columns row, person and label, or a table with a line "
                 f"for each row and a column for each person; got {type(answers).__name__} of "
                 f"{array.ndim} dimensions."
             )
-        if masked:
-            array = np.array(answers.tolist(), dtype=object)
         names = [f"person {number}" for number in range(1, array.shape[1] + 1)]
-        wide = [array[:, place].tolist() for place in range(array.shape[1])]
+        wide = [array[:, place].tolist() for place in range(array.shape[1])]  # None where masked
     if not wide:
         raise InputError("answers must have a column for each person, but has none.")
     lengths = {len(column) for column in wide}
@@ -232,7 +214,7 @@ def _read_lines(answers, n_rows) -> Lines:
     wide = [_as_whole(column) for column in wide]
     rows = [row for column in wide for row in range(len(column))]
     people = [name for name, column in zip(names, wide, strict=True) for _ in column]
-    return Lines(rows, people, [label for column in wide for label in column])
+    return rows, people, [label for column in wide for label in column]
 
 
 def _list_columns(answers):

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from subsvms._labels import Classes
+from subsvms._labels import Classes, name_labels
 from subsvms._numbers import check_count
 from subsvms._validation import check_rows
-from subsvms.annotators._agreement import compute_alpha
 from subsvms.annotators._answers import FEW, Answers
-from subsvms.annotators._model import Fit, Powers, count_majority, normalise
-from subsvms.annotators._people import Person
-from subsvms.annotators._powers import Calibration
+from subsvms.annotators._model import Calibration, Fit, Powers, count_majority, normalise
+from subsvms.annotators._people import Person, compute_alpha
 from subsvms.correction import Correction, correct_labels
 from subsvms.correction._frames import FrameStyle, build_frame
 from subsvms.correction._rule import Halt, Judgement
@@ -85,7 +83,6 @@ class Consensus:
         return f"{format_count(len(answers), 'answer')} of {people} about {format_count(len(self), 'row')}"
 
     def __str__(self) -> str:
-        """Return what was found, with what it rests on."""
         wrong = self.expected_wrong
         n_differ = int(np.sum(self._known & (self._numbers != self._majority) & (self._majority >= 0)))
         held = f"not calibrated: {self.doubt}" if self.doubt else str(self.calibration)
@@ -109,10 +106,10 @@ class Consensus:
     @cached_property
     def _known(self):
         """Rows about which somebody, or the judge, said anything."""
-        judged = np.zeros(len(self), dtype=bool)
-        if self.log_q is not None and self.powers.judge > 0:
-            judged = ~np.isnan(self.log_q).any(axis=1)
-        return (self.answers.per_row > 0) | judged
+        answered = self.answers.per_row > 0
+        if self.log_q is None or self.powers.judge <= 0:
+            return answered
+        return answered | ~np.isnan(self.log_q).any(axis=1)
 
     @property
     def _numbers(self):
@@ -125,15 +122,12 @@ class Consensus:
     @property
     def labels(self) -> np.ndarray:
         """The most probable label of each row; None where nothing is known."""
-        return self._name(self._numbers)
+        return name_labels(self.classes, self._numbers)
 
     @property
     def majority(self) -> np.ndarray:
         """What most people said; where several labels are tied, the one of the more reliable people."""
-        return self._name(self._majority)
-
-    def _name(self, numbers):
-        return Classes(self.classes).name(numbers) if np.any(numbers < 0) else self.classes[numbers]
+        return name_labels(self.classes, self._majority)
 
     @property
     def confidence(self) -> np.ndarray:
@@ -193,7 +187,7 @@ class Consensus:
         able = [i for i, person in enumerate(self.people) if person.n_answers >= FEW]
         second = self._second[rows]
         return {
-            "row": rows, "gain": self.gain[rows], "label": self._name(self._numbers[rows]),
+            "row": rows, "gain": self.gain[rows], "label": name_labels(self.classes, self._numbers[rows]),
             "second_label": self.classes[second], "confidence": self.confidence[rows],
             "ask": [self._choose_person(int(row), able) for row in rows],
         }  # fmt: skip
@@ -240,11 +234,9 @@ class Consensus:
             said.setdefault(label, []).append(f"{name} (right in {format_percent(right[name])})")
         best = self._numbers[row]
         heard = sorted(said.items(), key=lambda item: (item[0] != best, -len(item[1]), item[0]))
-        sides = [
-            f"{name_few(who)} {'says' if len(who) == 1 else 'say'} {names[label]}" for label, who in heard
-        ]
-        if not sides:
-            sides = ["nobody answered about this row"]
+        says = [(label, name_few(who), "says" if len(who) == 1 else "say") for label, who in heard]
+        sides = [f"{who} {say} {names[label]}" for label, who, say in says]
+        sides = sides or ["nobody answered about this row"]
         if self.log_q is not None and not np.isnan(self.log_q[row]).any() and self.powers.judge > 0:
             q = normalise(self.log_q[row : row + 1])[0]
             who = "the features" if self.judged is None or self.judged.judge is None else self.judged.judge
@@ -274,19 +266,11 @@ class Consensus:
 
     @cached_property
     def correction(self) -> Correction:
-        """The consensus as a correction of the majority's labels: for audits, reviews and displays.
-
-        Examples
-        --------
-        >>> from subsvms.annotators import find_consensus
-        >>> from subsvms.audit import Audit
-        >>> answers = [["a", "a", "b"], ["b", "b", "b"], ["a", "a", "a"], ["b", "a", "b"]] * 10
-        >>> Audit(find_consensus(None, answers, random_state=0).correction, n_answers=10)
-        Audit(0 of 10 answers, ...)
-        """
+        """The consensus as a correction of the majority's labels: for audits, reviews and displays."""
         judged = self.judged
         if judged is None:
-            if len(np.unique(self._majority[self._majority >= 0])) < 2:
+            known = np.unique(self._majority[self._majority >= 0])
+            if len(known) < 2:
                 raise InputError(
                     "A correction needs two classes, but the majority says the same of every row: read "
                     "labels and confidence of the consensus instead."
@@ -294,14 +278,9 @@ class Consensus:
             how: dict[str, Any] = {"estimator": "probabilities", "n_witnesses": 0, "random_state": 0}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", LabelNoiseWarning)  # about a rule that the consensus replaces
-                judged = correct_labels(self._among_majority(self.probability), self.majority, **how)
+                p = self.probability[:, known]
+                judged = correct_labels(p / p.sum(axis=1, keepdims=True), self.majority, **how)
         return self.apply(judged)
-
-    def _among_majority(self, probability):
-        """Return probabilities of the classes that some majority has."""
-        known = np.unique(self._majority[self._majority >= 0])
-        kept = probability[:, known]
-        return kept / kept.sum(axis=1, keepdims=True)
 
     def apply(self, correction: Correction) -> Correction:
         """Return a correction of the majority's labels, judged by the consensus in place of the rule."""
@@ -309,17 +288,14 @@ class Consensus:
         posterior = np.maximum(self.probability[:, places], 0.0)
         posterior = posterior / np.maximum(posterior.sum(axis=1, keepdims=True), 1e-300)
         given, rows, best = correction.given, np.arange(len(self)), posterior.argmax(axis=1)
-        known = (given >= 0) & self._known
-        score = posterior[rows, best]
+        score, decided = posterior[rows, best], correction.decided
         firm = score > (correction.settings.min_confidence or 0.0)
-        decided = correction.decided
-        flagged = known & (best != given) & firm & ~decided
+        flagged = (given >= 0) & self._known & (best != given) & firm & ~decided
         others = np.where(np.arange(len(places)) == given[:, None], -1.0, posterior)
         own = posterior[rows, np.maximum(given, 0)]
         judgement = Judgement(
             posterior=posterior, suggested=np.where(flagged | (given < 0), best, given), flagged=flagged,
             rival=others.argmax(axis=1), score=score, quality=np.where(given < 0, np.nan, own),
-            halt=np.where(decided, np.int8(Halt.VERIFIED), np.int8(Halt.NONE)),
-            notes=self.notes,
+            halt=np.where(decided, np.int8(Halt.VERIFIED), np.int8(Halt.NONE)), notes=self.notes,
         )  # fmt: skip
         return replace(correction, judgement=judgement, witnesses=None, consensus=self)

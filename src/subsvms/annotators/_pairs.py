@@ -16,6 +16,8 @@ mean of what is thought of r: copies of one person count as one. Two good people
 since they agree with others as often as their a_u says.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 
@@ -23,11 +25,16 @@ from subsvms.annotators._answers import FEW, Answers
 
 LEVELS = np.array([0.0, 0.5, 1.0])  # shares r; with quarters as many labels were wrong
 ALWAYS = 0.995  # how often copies agree: a slip in two hundred rows does not prove the contrary
-USUAL, LEAST = 0.1, 0.01  # frequency of each share above 0 before anything is seen; weight of it in pairs
+USUAL, LEAST_PAIRS = (
+    0.1,
+    0.01,
+)  # frequency of each share above 0 before anything is seen; weight of it in pairs
 LITTLE = 0.05  # a smaller r_uv is none: where nobody copies, all answers count one
 CONTRADICTED = 0.25  # share of others' answers; people who know better than chance err less often
-ALONE = 5.0  # pairs that are known not to copy before anybody answers
-BY_CHANCE = 0.001  # probability that somebody says the same every time, or that two always agree, by chance
+PAIRS_ALONE = 5.0  # pairs that are known not to copy before anybody answers
+SAME_BY_CHANCE = (
+    0.001  # probability that somebody says the same every time, or that two always agree, by chance
+)
 SURE = 0.98  # nobody is right more often, or less often than by 1 - SURE
 LIKE_OTHERS = 1.25  # pairs' weight of the mean person in a_u, about two or three answers
 EARLY, N_STEPS = 20, 30  # whole copies are found first, without groups: else good people were one group
@@ -36,11 +43,8 @@ MOST_WEIGHED = 300  # the same where groups are found: each step multiplies matr
 
 
 def count_pairs(answers: Answers, most: int = MOST_COMPARED) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return people with enough answers; about how many rows each two of them answered, and how many equally.
-
-    A row is left out for who gave two answers to it.
-    """
-    sure = answers.weight == 1.0
+    """Return people with enough answers, how many rows each two share, and how many with equal answers."""
+    sure = answers.weight == 1.0  # a row is left out for who gave two answers to it
     person, row, label = answers.person[sure], answers.row[sure], answers.label[sure]
     n_said = np.bincount(person, minlength=len(answers.names))
     people = np.sort(np.argsort(-n_said, kind="stable")[:most])
@@ -55,7 +59,7 @@ def count_pairs(answers: Answers, most: int = MOST_COMPARED) -> tuple[np.ndarray
     return people, count(row), count(row * np.int64(answers.n_classes) + label)
 
 
-def find_copies(both: np.ndarray, equal: np.ndarray, n_classes: int) -> np.ndarray:
+def find_copying(both: np.ndarray, equal: np.ndarray, n_classes: int) -> np.ndarray:
     """Return r_uv, (n_people, n_people), from counts of shared and of equal answers (upper triangles)."""
     m, K = len(both), n_classes
     i, j = np.nonzero(both)
@@ -78,8 +82,8 @@ def find_copies(both: np.ndarray, equal: np.ndarray, n_classes: int) -> np.ndarr
         post = np.exp(log_p - log_p.max(axis=1, keepdims=True))
         post /= post.sum(axis=1, keepdims=True)
         copying = 1.0 - post[:, 0]
-        shares = post.sum(axis=0) + LEAST
-        shares[0] += ALONE
+        shares = post.sum(axis=0) + LEAST_PAIRS
+        shares[0] += PAIRS_ALONE
         shares /= shares.sum()
         some = np.full(len(n), 1.0 - shares[0])
         if step >= EARLY:
@@ -100,17 +104,15 @@ def find_copies(both: np.ndarray, equal: np.ndarray, n_classes: int) -> np.ndarr
 
 
 def find_constant(answers: Answers) -> np.ndarray:
-    """Return the people, by number, who say the same every time, though others often say something else.
-
-    Others must say so about the table, and about the very rows: who saw a batch of one class may be right.
-    """
+    """Return the people, by number, who say the same every time, though others often say something else."""
+    # Others must say so about the table, and about the very rows: who saw a batch of one class may be right.
     pairs = answers.said
     n_said = np.bincount(answers.person, minlength=len(answers.names))
     alone = np.bincount(pairs.person)[pairs.person] == 1
     person, label = pairs.person[alone], pairs.label[alone]
     n, n_label = n_said[person], np.bincount(answers.label, minlength=answers.n_classes)
     share = (n_label[label] - n + 1.0) / (len(answers) - n + 1.0)  # of the class, among others' answers
-    odd = person[(n >= FEW) & (n * np.log(share) < np.log(BY_CHANCE))]
+    odd = person[(n >= FEW) & (n * np.log(share) < np.log(SAME_BY_CHANCE))]
     return np.array([one for one in odd.tolist() if _is_contradicted(answers, one)], dtype=int)
 
 
@@ -122,15 +124,13 @@ def _is_contradicted(answers, person):
 
 
 def weigh_answers(answers: Answers, *, judged: bool) -> Answers:
-    """Return the answers as the model weighs them: copies share one, constants have none beside others.
-
-    Without a judge (`judged`), and with only two people besides copies and constants, nothing tells who of
-    them is right: then people are thought to be `alike`, and copies do not weigh less.
-    """
+    """Return the answers as the model weighs them: copies share one, constants have none beside others."""
+    # Without a judge, and with only two people besides copies and constants, nothing tells who of them is
+    # right: then people are thought to be `alike`, and copies do not weigh less.
     varied = ~np.isin(answers.person, find_constant(answers))
     some = answers.take(np.flatnonzero(varied))
     people, both, equal = count_pairs(some, MOST_WEIGHED)
-    shared = find_copies(both, equal, answers.n_classes)
+    shared = find_copying(both, equal, answers.n_classes)
     n_people = len(answers.names)
     n_said = np.bincount(some.person, minlength=n_people)
     n_few = np.count_nonzero((n_said > 0) & (n_said < FEW)) // FEW  # known as a crowd
@@ -138,10 +138,11 @@ def weigh_answers(answers: Answers, *, judged: bool) -> Answers:
     heard = np.bincount(some.row, minlength=answers.n_rows) > 0  # elsewhere a constant is better than none
     weight = np.where(varied | ~heard[answers.row], answers.weight, 0.0)
     if n_own < 2.5 and not judged:  # two, and copies that are not quite sure
-        return answers.weigh(weight, alike=True)
+        return replace(answers, weight=weight, alike=True)
     u, v = np.nonzero(shared)
     copied = sparse.csr_matrix((shared[u, v], (people[u], people[v])), (n_people, n_people))
     ones = np.ones(len(answers))
     who = sparse.csr_matrix((ones, (answers.row, answers.person)), (answers.n_rows, n_people))
     others = (who @ copied).multiply(who > 0).tocsr()
-    return answers.weigh(weight / (1.0 + np.asarray(others[answers.row, answers.person]).ravel()))
+    copied = np.asarray(others[answers.row, answers.person]).ravel()
+    return replace(answers, weight=weight / (1.0 + copied), alike=False)

@@ -8,7 +8,7 @@ multiply it, at each random draw and at no other row, by
     a / p                if the row is wrong,      with p = (w - S) / n and a = min(rate, .9 p),
     (1 - a) / (1 - p)    if it is right,
 
-where `rate` is the share of wrong rows that a model expects of the n (`_forecast`). A number w is rejected,
+where `rate` is the share of wrong rows that a model expects of the n (below). A number w is rejected,
 once and for all, when E_w reaches 1 / delta, or when w < S or w > S + n.
 
 *Claim.* With probability 1 - delta at least, at all moments at once: of the rows that nobody has looked at,
@@ -30,17 +30,33 @@ the most suspicious first, and then T are drawn from the others, with R wrong am
 taken; if it is 0, the next rows are drawn. The first rows are drawn in any case: otherwise little could be
 said for long, and the model has not been compared with any answer. Answers are planned in batches, each a
 quarter of those before.
+
+*About how many answers it takes*, by a model of where wrong labels are: no claim rests on it. With q the
+quality of a label, of which one minus is far too optimistic as a rate of errors,
+
+    logit P(wrong) = a + b logit(1 - q),
+
+with normal priors for a and b, from tables whose labels people got wrong and tables with made noise, and what
+the answers so far say (the mode, as in `_locate`). Without qualities the rank stands for them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, logit
+
+from subsvms.audit._locate import fit_hits
+from subsvms.audit._ranking import Ranking
 
 SAFE = 0.9  # of p, that a bet never is above
 FIRST = 30  # random rows before any other
 BATCH, GROWTH = 10, 0.25  # answers between two plans: at least, and as a share of those so far
 GRID = 50  # numbers of rows to look at, and of draws, that a plan compares
 WASTE = 0.85  # of the gain that a right model would have
+PRIORS = np.array([(0.1, 0.8), (1.2, 0.3)])  # means and standard deviations of a and b
+MOST_SURE = 0.004  # q and 1 - q are not taken to be less
+FACTORS = ((0, 2.2), (60, 1.5))  # after so many answers; four of five are as near (benchmarks.targets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +92,9 @@ class Totals:
 
 
 def plan_answers(expected: np.ndarray, allowed: int, need: float) -> tuple[int, int]:
-    """Return how many rows to look at before the next draw, and about how many answers it takes in all.
-
-    expected: P(wrong) of the rows that nobody has looked at, the most suspicious first.
-    need: by how much log E_w has yet to grow.
-    """
+    """Return how many rows to look at before the next draw, and about how many answers it takes in all."""
+    # expected: P(wrong) of the rows that nobody has looked at, the most suspicious first; need: by how much
+    # log E_w has yet to grow.
     n = len(expected)
     if n <= allowed:
         return 0, 0
@@ -102,3 +116,37 @@ def plan_answers(expected: np.ndarray, allowed: int, need: float) -> tuple[int, 
 def count_batch(n_answers: int) -> int:
     """Return how many answers there are until the next plan."""
     return max(BATCH, int(GROWTH * n_answers))
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """About how many answers a target takes in all, and by which factor that may be wrong; 1 is exact."""
+
+    n_answers: int
+    factor: float
+
+    def __str__(self) -> str:
+        if self.factor == 1:
+            return f"{self.n_answers:,} answers"
+        low, high = self.n_answers / self.factor, self.n_answers * self.factor
+        return f"about {self.n_answers:,} answers ({low:,.0f} to {high:,.0f} in four of five benchmarks)"
+
+
+def forecast_wrong(ranking: Ranking, answers: Mapping[int, int | None], rows: np.ndarray) -> np.ndarray:
+    """Return P(wrong) of some rows by the answers so far, class numbers; 0 or 1 where there is an answer."""
+    if ranking.quality is None:
+        n, suspicion = len(ranking.order), np.zeros(len(ranking.given))
+        suspicion[ranking.order] = 1.5 * np.log(n / np.arange(1.0, n + 1.0)) - 4.0
+    else:
+        suspicion = logit(np.clip(1.0 - ranking.quality, MOST_SURE, 1.0 - MOST_SURE))
+    design = np.column_stack([np.ones(len(suspicion)), suspicion])
+    asked = np.array(list(answers), dtype=int)
+    found = np.array([number != ranking.given[row] for row, number in answers.items()], dtype=bool)
+    wrong = expit(design @ fit_hits(design[asked], found, PRIORS).mode)
+    wrong[asked] = found
+    return wrong[rows]
+
+
+def rate_forecast(n_answers: int, n_given: int) -> Forecast:
+    """Return a forecast after some answers."""
+    return Forecast(n_answers, [factor for least, factor in FACTORS if n_given >= least][-1])

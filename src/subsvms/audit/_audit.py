@@ -4,7 +4,7 @@ m answers, with delta = 1 - level for all of them together:
 
 0. *The changes of the rule*, and if wanted what it held back (`_confirm`). Without an answer they stand.
 1. *Locate*: a few rows that are as probably wrong as right (`_locate`).
-2. *Choose* a ring of free rows: neither answered nor changed (`_choose`).
+2. *Choose* a ring of free rows: neither answered nor changed (`_locate`).
 3. *Confirm* it by rows drawn from it at random (`_rings`, `_evidence`). If it passes, its unseen rows change.
    Then the next is chosen, also after the first that fails.
 4. *The rest* of the answers, if no ring is worth it, or two have failed: the most probable hits by the model
@@ -14,27 +14,15 @@ Changes of the rule that are not decided are kept, without a claim, if hits minu
 the answers. (Taken back, they left more wrong labels of every kind of noise when it was tried.)
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from subsvms._callers import renamed
 from subsvms._numbers import check_count, check_type
+from subsvms.audit import _locate as locate
 from subsvms.audit import _rings as rings
-from subsvms.audit._apply import apply_answers
-from subsvms.audit._choose import choose_size
 from subsvms.audit._claim import Outcome, count_found
 from subsvms.audit._confirm import Confirmation
 from subsvms.audit._interview import Interview
-from subsvms.audit._locate import (
-    Features,
-    count_locating,
-    fit_hits,
-    has_located,
-    pick_uncertain,
-    sort_by_hits,
-)
 from subsvms.audit._ranking import Ranking, as_ranking, is_count, is_switch
 from subsvms.audit._repeats import MOST
 from subsvms.audit._rings import Ring
@@ -103,6 +91,9 @@ class Audit(Interview):
     labels are wrong now than without these changes; ...
     """
 
+    _kinds = {"n_answers": is_count} | dict.fromkeys(("repeat", "held_back", "for_model"), is_switch)
+    _relabels = True
+
     @renamed(confidence="level")
     def __init__(
         self, source: Correction | Ranking, n_answers: int = 50, *, level: float = 0.95, repeat: bool = False,
@@ -118,12 +109,11 @@ class Audit(Interview):
                 f"got {n_answers}."
             )
         if for_model and ranking.several:
-            raise InputError(
-                f"for_model needs two classes, and there are {len(ranking.classes)}: leave it out."
-            )
+            n = len(ranking.classes)
+            raise InputError(f"for_model needs two classes, and there are {n}: leave it out.")
         self.n_answers, self.repeat = int(n_answers), bool(repeat)
         self.held_back, self.for_model = bool(held_back), bool(for_model)
-        self._features = Features.of(ranking)
+        self._features = locate.Features.of(ranking)
         n_repeats = self.most_questions - self.n_answers
         threshold = FOR_MODEL if for_model else 0.5
         super().__init__(ranking, level, random_state, n_repeats=n_repeats, threshold=threshold)
@@ -164,7 +154,6 @@ class Audit(Interview):
 
     @property
     def most_questions(self) -> int:
-        """How many questions there are at most, repeats included."""
         return self.n_answers + int(MOST * self.n_answers * self.repeat)
 
     # The order of the questions
@@ -179,36 +168,37 @@ class Audit(Interview):
         yield from self._ask_the_rest()
 
     def _locate(self):
-        self._enter("locate", min(count_locating(self.n_answers), self._count_left()))
-        hits: list[bool] = []
-        while self._count_left() and len(free := self._list_free()) and not has_located(self.n_answers, hits):
-            row = pick_uncertain(self._features, free, self._fit().mode, len(hits))
+        n, hits = self.n_answers, list[bool]()
+        self._enter("locate", min(locate.count_locating(n), self._count_left()))
+        while self._count_left() and len(free := self._list_free()) and not locate.has_located(n, hits):
+            row = locate.pick_uncertain(self._features, free, self._fit().mode, len(hits))
             yield [row]
             hits.append(self._first[row] == self.ranking.suggested[row])
 
     def _place_ring(self):
         """Return the ring with the largest expected gain, and draw from it; None if there is none."""
         n_left, rng = self._count_left(), self._rng(2 + len(self.rings))
-        if n_left < FEWEST_CONFIRMING or not len(self._list_free()):
+        if n_left < FEWEST_CONFIRMING or not len(free := self._list_free()):
             return None
         posterior = self._fit()
-        rows = sort_by_hits(self._features, self._list_free(), posterior.mode)
+        rows = locate.sort_by_hits(self._features, free, posterior.mode)
         found = self._features.sum_hits(rows, posterior.draw(rng))
-        delta = 1.0 - self.level - self._spent
-        best = choose_size(found, n_left, delta, self._threshold, self.ranking.several)
+        delta, several = 1.0 - self.level - self._spent, self.ranking.several
+        best = locate.choose_size(found, n_left, delta, self._threshold, several)
         if best is None:
             return None
         N, believed = best
-        self._spent += rings.RING_SHARE * delta
+        level = rings.RING_SHARE * delta
+        self._spent += level
         draws = rings.draw_positions(N, min(n_left, N), rng)
-        shares = rings.list_shares(believed) if self.ranking.several else None
-        level, belief = rings.RING_SHARE * delta, float(believed.mean())
-        return Ring(rows[:N], draws, level, shares, belief, self._threshold)
+        shares = rings.list_shares(believed) if several else None
+        return Ring(rows[:N], draws, level, shares, float(believed.mean()), self._threshold)
 
     def _ask_the_rest(self):
         self._enter("rest", self._count_left())
         while self._count_left() and len(free := self._list_free()):
-            batch = sort_by_hits(self._features, free, self._fit().mode)[: min(BATCH, self._count_left())]
+            batch = locate.sort_by_hits(self._features, free, self._fit().mode)
+            batch = batch[: min(BATCH, self._count_left())]
             for i in range(len(batch)):
                 yield batch[i:].tolist()
 
@@ -216,40 +206,12 @@ class Audit(Interview):
         """Return what the answers so far say about where hits are."""
         rows = np.array(list(self._first), dtype=int)
         hits = np.array([self._first[row] == self.ranking.suggested[row] for row in self._first], dtype=bool)
-        return fit_hits(self._features.design(rows), hits, self._features.priors)
+        return locate.fit_hits(self._features.design(rows), hits, self._features.priors)
 
     def _count_left(self):
         return self.n_answers - len(self._first)
-
-    # What follows
 
     @property
     def outcome(self) -> Outcome:
         """The claim, and how the audit was made: further answers do not change it."""
         return Outcome(self.claim, self.n_answers, self.repeat, self.random_state)
-
-    def apply(self, correction: Correction) -> Correction:
-        """Return the correction with the changes of the audit in place of those of the rule.
-
-        It must be the one that the audit was made from. Answered rows are verified. Changes of the rule and
-        labels that it held back keep the action that was chosen for the correction if they are confirmed, as
-        after `confirm`. Rows of other sets that passed get the suggested label, whatever the action is, and
-        have the action "audited", as all that is changed unseen has if the action is "fix". Changes of the
-        rule that the audit did not confirm are taken back once it has asked about them; until then, and
-        without any answer, they stand as they were. Missing labels are still filled in.
-        """
-        return apply_answers(self, correction, self.outcome, relabel=True)
-
-    @property
-    def _options(self):
-        names = ("n_answers", "repeat", "held_back", "for_model")
-        return {name: getattr(self, name) for name in names}
-
-    @classmethod
-    def load(cls, state: Mapping[str, Any], source: Correction | Ranking) -> "Audit":
-        """Go on with an audit from its `state`, which is not trusted, and the source it was made from.
-
-        All answers are given once more, in their order.
-        """
-        switches = dict.fromkeys(("repeat", "held_back", "for_model"), is_switch)
-        return cls._restore(state, source, {"n_answers": is_count, **switches})

@@ -13,14 +13,9 @@ The second set is applied if it passes, and otherwise stays as given. An audit g
 end, with the part of delta that they have not spent.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from subsvms._numbers import check_type
-from subsvms.audit._apply import apply_answers
-from subsvms.audit._claim import Outcome
 from subsvms.audit._interview import MOST_FIRST, Interview
 from subsvms.audit._ranking import Ranking, is_switch
 from subsvms.correction import Correction
@@ -48,6 +43,7 @@ class Confirmation(Interview):
     """
 
     what = "confirmation"
+    _kinds = {"held_back": is_switch}
 
     def __init__(
         self, source: Correction | Ranking, *, held_back: bool = True, level: float = 0.95,
@@ -64,35 +60,11 @@ class Confirmation(Interview):
 
     @property
     def most_questions(self) -> int:
-        """How many questions there are at most."""
         marks = [self.ranking.flagged, self.ranking.held_back & self.held_back]
         return sum(min(int(mark[self.ranking.order].sum()), MOST_FIRST) for mark in marks)
 
     def _ask(self):
         return self._ask_sets(self.held_back, 2 * MOST_FIRST)
-
-    @property
-    def outcome(self) -> Outcome:
-        """The claim, and how the questions were drawn."""
-        return Outcome(self.claim, self.most_questions, False, self.random_state)
-
-    def apply(self, correction: Correction) -> Correction:
-        """Return the correction with the answers: changes that were not confirmed are taken back.
-
-        It must be the one that this was made from. Answered rows are verified. What passed, or is kept, has
-        the action that was chosen for the correction: it is fixed, dropped, weighted, or listed for review.
-        Without any answer nothing changes.
-        """
-        return apply_answers(self, correction, self.outcome, relabel=False)
-
-    @property
-    def _options(self):
-        return {"held_back": self.held_back}
-
-    @classmethod
-    def load(cls, state: Mapping[str, Any], source: Correction | Ranking) -> "Confirmation":
-        """Go on from a `state`, which is not trusted, and the source that it was made from."""
-        return cls._restore(state, source, {"held_back": is_switch})
 
 
 def confirm(

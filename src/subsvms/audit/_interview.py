@@ -7,19 +7,20 @@ that come next, and goes on when the first of them has its answer.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from subsvms._callers import renamed_attribute
-from subsvms._labels import Classes
+from subsvms._labels import name_labels
 from subsvms._numbers import check_range, check_seed
 from subsvms.audit import _rings as rings
-from subsvms.audit._claim import CheckedSet, Claim, PassedRing, Progress
+from subsvms.audit._claim import CheckedSet, Claim, Outcome, PassedRing, Progress
 from subsvms.audit._ranking import Ranking, as_ranking, check_answer, check_parameters
 from subsvms.audit._repeats import Repeats
 from subsvms.audit._rings import Ring, Verdict
 from subsvms.correction import Correction
+from subsvms.correction._rule import Halt, keep_labels
 from subsvms.exceptions import InputError, format_value
 
 FORMAT = 2  # increased when the same answers would lead to other questions
@@ -39,6 +40,8 @@ class Interview:
     """Questions about some labels; `Audit` and `Confirmation` say in which order."""
 
     what = "audit"
+    _kinds: Mapping[str, Callable[[Any], bool]] = {}  # what else the questions depend on, checked in a state
+    _relabels = False  # whether rows of rings get the suggested label whatever the action is
     confidence = renamed_attribute("confidence", "level")
 
     def __init__(
@@ -67,6 +70,11 @@ class Interview:
     def _ask(self) -> Iterator[list[int]]:
         raise NotImplementedError
 
+    @property
+    def most_questions(self) -> int:
+        """How many questions there are at most, repeats included."""
+        raise NotImplementedError
+
     # Questions and answers
 
     @property
@@ -93,10 +101,8 @@ class Interview:
         if expected is None:
             raise InputError(f"The {self.what} is finished; an answer about row {row!r} cannot be added.")
         if isinstance(row, bool) or row not in self._list_open():
-            raise InputError(
-                f"The {self.what} asks about row {expected} now, but the answer is about row "
-                f"{format_value(row)}."
-            )
+            asked = f"The {self.what} asks about row {expected} now"
+            raise InputError(f"{asked}, but the answer is about row {format_value(row)}.")
         self._take(int(row), None if label is None else self.ranking.number(label))
 
     def _list_open(self):
@@ -173,10 +179,15 @@ class Interview:
             said = "kept"
         return CheckedSet(name, len(ring), n, hits, len(ring) - n, said, most)
 
+    def _unanswered(self, marked):
+        """Return which of the marked rows have no answer."""
+        marked = marked.copy()
+        marked[list(self._first)] = False
+        return marked
+
     def _list_free(self):
         """Return the rows that are neither answered nor changed, worst first."""
-        free = ~self._changed & ~self._standing
-        free[list(self._first)] = False
+        free = self._unanswered(~self._changed & ~self._standing)
         return self.ranking.order[free[self.ranking.order]]
 
     def _score(self, rows):
@@ -217,7 +228,7 @@ class Interview:
         return Claim(
             len(self._first), overturned, tuple(passed), np.flatnonzero(self._changed), self.level,
             finished=self.next_row is None, sets=tuple(self._sets),
-            standing=np.flatnonzero(self._find_standing()), threshold=self._threshold,
+            standing=np.flatnonzero(self._unanswered(self._standing)), threshold=self._threshold,
             several=self.ranking.several, is_confirmation=self.what == "confirmation",
         )  # fmt: skip
 
@@ -227,11 +238,8 @@ class Interview:
         rows = rings.find_passed(ring, verdict)
         drawn = ring.rows[ring.draws[:n]]
         scores, inside = self._score(drawn), np.isin(drawn, rows)
-        most = rings.bound_wrong(ring, scores, verdict)
-        n_inside = int(inside.sum())
-        return PassedRing(
-            len(rows), n_inside, rings.count_hits(scores[inside]), len(rows) - n_inside, most
-        )  # fmt: skip
+        n, most = int(inside.sum()), rings.bound_wrong(ring, scores, verdict)
+        return PassedRing(len(rows), n, rings.count_hits(scores[inside]), len(rows) - n, most)
 
     @property
     def confirmed(self) -> np.ndarray:
@@ -241,11 +249,6 @@ class Interview:
             confirmed[rings.find_passed(ring, verdict)] = True
         return np.flatnonzero(confirmed & self._changed)
 
-    def _find_standing(self):
-        standing = self._standing.copy()
-        standing[list(self._first)] = False
-        return standing
-
     @property
     def decided(self) -> dict[int, int]:
         """Rows that a person decided, and their class numbers; without "cannot tell"."""
@@ -254,26 +257,61 @@ class Interview:
     @property
     def labels(self) -> np.ndarray:
         """Labels: as answered, changed where a set passed or a change of the rule stands, else as given."""
-        changed = self._changed | self._find_standing()
+        changed = self._changed | self._unanswered(self._standing)
         numbers = np.where(changed, self.ranking.suggested, self.ranking.given)
         for row, number in self.decided.items():
             numbers[row] = number
-        classes = self.ranking.classes
-        return Classes(classes).name(numbers) if np.any(numbers < 0) else classes[numbers]
-
-    # Save and load
+        return name_labels(self.ranking.classes, numbers)
 
     @property
-    def _options(self) -> dict[str, Any]:
-        """What else the questions depend on, by name in a state."""
-        raise NotImplementedError
+    def outcome(self) -> Outcome:
+        """The claim, and how the questions were drawn: further answers do not change it."""
+        return Outcome(self.claim, self.most_questions, False, self.random_state)
+
+    def apply(self, correction: Correction) -> Correction:
+        """Return the correction with the answers; it must be the one that the questions were made from.
+
+        Answered rows are verified. Changes of the rule, and labels that it held back, keep the action that
+        was chosen for the correction if they are confirmed. Changes that were not confirmed are taken back
+        once people were asked about them, and those of a target's table once it claims something; until then
+        they stand. Rows of rings that passed get the suggested label, whatever the action is, and have the
+        action "audited", as all that is changed unseen has if the action is "fix". Without any answer nothing
+        changes; missing labels are still filled in.
+        """
+        if Ranking.of(correction).digest != self.ranking.digest:
+            raise InputError(f"The {self.what} was made from another correction: apply it to that one.")
+        if not self.claim.n_answers:
+            return correction
+        verified = np.full(len(correction), -1) if correction.verified is None else correction.verified.copy()
+        for row, number in self.decided.items():
+            verified[row] = number
+        claim = self.claim
+        passed, confirmed, stands = np.zeros((3, len(correction)), dtype=bool)
+        passed[claim.changed], confirmed[self.confirmed], stands[claim.standing] = True, True, True
+        decided = verified >= 0
+        judgement = keep_labels(
+            correction.judgement, correction.given, correction.flagged & ~passed & ~stands & ~decided,
+            Halt.UNAUDITED,
+        )  # fmt: skip
+        judgement = keep_labels(judgement, correction.given, decided, Halt.VERIFIED)
+        known = decided & ~correction.missing
+        judgement = replace(
+            judgement, suggested=np.where(passed, self.ranking.suggested, judgement.suggested),
+            flagged=judgement.flagged | passed, halt=np.where(passed, np.int8(Halt.NONE), judgement.halt),
+            quality=np.where(known, verified == correction.given, judgement.quality),
+        )  # fmt: skip
+        audited = passed & ((self._relabels & ~confirmed) | (correction.settings.action == "fix"))
+        done: dict[str, Any] = {"verified": verified, "audited": audited, "audit": self.outcome}
+        return replace(correction, judgement=judgement, **done)
+
+    # Save and load
 
     @property
     def state(self) -> dict[str, Any]:
         """Plain values to save, as JSON for example; `load` goes on from them."""
         return {
             "format": FORMAT, "made_from": self.ranking.digest, "confidence": self.level,
-            "random_state": self.random_state, **self._options,
+            "random_state": self.random_state, **{name: getattr(self, name) for name in self._kinds},
             "answers": [list(pair) for pair in self._log],
         }  # fmt: skip
 
@@ -282,19 +320,16 @@ class Interview:
         for i, pair in enumerate(answers, start=1):
             row, number = check_answer(i, pair, len(self.ranking.classes))
             if row not in self._list_open():
-                raise InputError(
-                    f"Answer {i} of the {self.what} is about row {row}, which was not asked then."
-                )
+                asked = f"Answer {i} of the {self.what} is about row {row}"
+                raise InputError(f"{asked}, which was not asked then.")
             self._take(row, number)
         return self
 
     @classmethod
-    def _restore(
-        cls, state: Any, source: Correction | Ranking, kinds: Mapping[str, Callable[[Any], bool]]
-    ) -> Any:
-        found = cls(source, **check_parameters(state, FORMAT, kinds))
+    def load(cls, state: Mapping[str, Any], source: Correction | Ranking) -> Self:
+        """Go on from a `state`, which is not trusted, and the source that it was made from."""
+        found = cls(source, **check_parameters(state, FORMAT, cls._kinds))
         if state["made_from"] != found.ranking.digest:
-            raise InputError(
-                f"The {cls.what} was made from other labels or another order: load it with those."
-            )
+            made = f"The {cls.what} was made from other labels or another order"
+            raise InputError(f"{made}: load it with those.")
         return found._replay(state["answers"])

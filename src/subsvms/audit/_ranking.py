@@ -94,12 +94,9 @@ class Ranking:
         if len(same):
             label = format_value(classes.tolist()[numbers[same[0]]])
             raise InputError(f"A suggestion must differ from the label, but row {same[0]} has {label} twice.")
-        marks = {"contradicted": contradicted, "flagged": flagged, "held_back": held_back}
-        marked = {
-            name: np.zeros(n, dtype=bool) if mark is None else np.asarray(mark)
-            for name, mark in marks.items()
-        }
+        marked: dict[str, Any] = {"contradicted": contradicted, "flagged": flagged, "held_back": held_back}
         for name, mark in marked.items():
+            mark = marked[name] = np.zeros(n, dtype=bool) if mark is None else np.asarray(mark)
             if mark.shape != (n,) or mark.dtype != bool:
                 raise InputError(f"{name} must hold True or False for each of {n} rows.")
         if np.any(marked["flagged"] & marked["held_back"]):
@@ -114,9 +111,8 @@ class Ranking:
     def digest(self) -> str:
         """A checksum: an audit goes on only with what it was made from."""
         sha = hashlib.sha256(repr(self.classes.tolist()).encode())
-        arrays = (self.given, self.suggested, self.order, self.contradicted, self.flagged, self.held_back)
-        for array in arrays:
-            sha.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
+        for name in ("given", "suggested", "order", "contradicted", "flagged", "held_back"):
+            sha.update(np.ascontiguousarray(getattr(self, name), dtype="<i8").tobytes())
         return sha.hexdigest()
 
     def number(self, label: Any) -> int:
@@ -137,10 +133,7 @@ def as_ranking(source: "Correction | Ranking") -> Ranking:
 
 
 def check_parameters(state: Any, version: int, kinds: Mapping[str, Callable[[Any], bool]]) -> dict[str, Any]:
-    """Return the parameters in a state; raise an error if a part of it is missing or of the wrong kind.
-
-    kinds: by name, whether a value fits, of the parameters that not every state has.
-    """
+    """Return the parameters in a state, also those of `kinds`; raise an error if one is missing or unfit."""
     if not isinstance(state, Mapping):
         raise InputError(f"The state of an audit must be a dictionary; got {type(state).__name__}.")
     if state.get("format") == 1:
@@ -153,7 +146,7 @@ def check_parameters(state: Any, version: int, kinds: Mapping[str, Callable[[Any
             f"The audit has format {format_value(state.get('format'))}, but this version of subsvms reads "
             f"format {version}: use the version that began it."
         )
-    parameters = {"confidence": lambda value: isinstance(value, float), "random_state": is_count, **kinds}
+    parameters = {"confidence": is_float, "random_state": is_count, **kinds}
     parts: dict[str, Callable[[Any], bool]] = {
         "made_from": lambda value: isinstance(value, str), **parameters,
         "answers": lambda value: isinstance(value, list | tuple),
@@ -180,6 +173,10 @@ def check_answer(i: int, pair: Any, n_classes: int) -> tuple[int, int | None]:
 
 def is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def is_float(value: Any) -> bool:
+    return isinstance(value, float)
 
 
 def is_switch(value: Any) -> bool:

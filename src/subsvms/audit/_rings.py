@@ -24,7 +24,7 @@ from typing import Literal
 import numpy as np
 
 from subsvms.audit import _evidence as evidence
-from subsvms.audit._exact import find_needed
+from subsvms.audit._evidence import find_needed
 
 FIRST_SHARES = {"changes": 1 / 4, "held_back": 1 / 8}  # of delta
 RING_SHARE = 0.6  # of the delta that is left

@@ -31,7 +31,7 @@ stop anywhere asks otherwise (`_any_stop`). m changes what it costs, and not wha
 """
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_left
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -39,41 +39,34 @@ import numpy as np
 from scipy.stats import hypergeom
 
 from subsvms._numbers import check_range, check_type
-from subsvms.audit._any_stop import FIRST, Totals, count_batch, plan_answers
-from subsvms.audit._apply import apply_answers
-from subsvms.audit._claim import Claim, Outcome
-from subsvms.audit._forecast import Forecast, forecast_wrong, rate_forecast
+from subsvms.audit import _any_stop as bets
+from subsvms.audit._claim import Claim
 from subsvms.audit._interview import Interview
-from subsvms.audit._ranking import Ranking, as_ranking, is_switch
+from subsvms.audit._ranking import Ranking, as_ranking, is_float, is_switch
 from subsvms.correction import Correction
 
-SAMPLE = 0.2  # of sqrt(N) / eps are drawn: within 5 % of the cheapest on tables with real noise
+SHARE_SAMPLED = 0.2  # of sqrt(N) / eps are drawn: within 5 % of the cheapest on tables with real noise
 MOST_SAMPLED = 1 / 3  # of the rows
 
 
 def count_sample(n_rows: int, error_rate: float) -> int:
     """Return m."""
-    return min(round(SAMPLE * math.sqrt(n_rows) / error_rate), int(MOST_SAMPLED * n_rows))
+    return min(round(SHARE_SAMPLED * math.sqrt(n_rows) / error_rate), int(MOST_SAMPLED * n_rows))
 
 
 def count_spared(n_rows: int, allowed: int, n_sample: int, delta: float) -> int:
     """Return c, how many wrong rows of the sample the walk may pass; -1 if there is none."""
-    low, high = -1, min(n_sample, n_rows - allowed) - 1
-    while low < high:
-        c = (low + high + 1) // 2
-        if hypergeom.cdf(c, n_rows, c + allowed + 1, n_sample) <= delta:
-            low = c
-        else:
-            high = c - 1
-    return low
+
+    def is_too_many(c):
+        return hypergeom.cdf(c, n_rows, c + allowed + 1, n_sample) > delta
+
+    return bisect_left(range(max(min(n_sample, n_rows - allowed), 0)), True, key=is_too_many) - 1
 
 
 def list_rest(wrong: np.ndarray, sampled: np.ndarray, spared: int, allowed: int) -> np.ndarray:
-    """Return the places that are looked at after the sample, the most suspicious first.
-
-    wrong, sampled: of shape (n_rows,), the least suspicious row first; wrong is known of the sample. Shares
-    of wrong rows instead of True and False give the places that are expected.
-    """
+    """Return the places that are looked at after the sample, the most suspicious first."""
+    # wrong, sampled: of shape (n_rows,), the least suspicious row first; wrong is known of the sample. Shares
+    # of wrong rows instead of True and False give the places that are expected.
     passed = np.cumsum(np.where(sampled, wrong, 0))
     start = int(np.searchsorted(passed, spared + 0.7))  # the (c + 1)-th; .7 is for shares
     rest = np.flatnonzero(~sampled & (np.arange(len(sampled)) >= start))[::-1]
@@ -135,6 +128,7 @@ class Target(Interview):
     """
 
     what = "target"
+    _kinds = {"error_rate": is_float, "any_stop": is_switch}
 
     def __init__(
         self, source: Correction | Ranking, error_rate: float = 0.02, *, any_stop: bool = False,
@@ -146,7 +140,7 @@ class Target(Interview):
         check_type("any_stop", any_stop, "True or False", bool, np.bool_)
         self.error_rate, self.any_stop, self.n_rows = float(error_rate), bool(any_stop), len(ranking.order)
         self.n_allowed = math.floor(error_rate * self.n_rows + 1e-9)
-        self._totals, self._n_found, self.n_sample = Totals.begin(self.n_rows), 0, 0
+        self._totals, self._n_found, self.n_sample = bets.Totals.begin(self.n_rows), 0, 0
         if not any_stop:
             n_sample = count_sample(self.n_rows, error_rate)
             self._spared = count_spared(self.n_rows, self.n_allowed, n_sample, 1.0 - level)
@@ -160,7 +154,6 @@ class Target(Interview):
 
     @property
     def most_questions(self) -> int:
-        """How many questions there are at most."""
         return max(self.n_rows - self.n_allowed, self.n_sample)
 
     def _ask(self):
@@ -171,8 +164,8 @@ class Target(Interview):
         rng, delta = self._rng(0), 1.0 - self.level
         while self._count_most() > self.n_allowed:
             free, expected = self._list_unseen()
-            n_looked = self._plan(expected)[0] if len(self._first) >= FIRST else 0
-            n = count_batch(len(self._first))
+            n_looked = self._plan(expected)[0] if len(self._first) >= bets.FIRST else 0
+            n = bets.count_batch(len(self._first))
             drawn = free[:n_looked] if n_looked else rng.permutation(free)
             batch, rate = drawn[:n].tolist(), float(expected.mean())
             self._enter("rest" if n_looked else "sample", len(batch))
@@ -191,11 +184,11 @@ class Target(Interview):
     def _list_unseen(self):
         """Return the rows that nobody has looked at, the most suspicious first, and P(wrong) of each."""
         free = np.array([row for row in self.ranking.order.tolist() if row not in self._first], dtype=int)
-        return free, forecast_wrong(self.ranking, self._first, free).round(9)
+        return free, bets.forecast_wrong(self.ranking, self._first, free).round(9)
 
     def _plan(self, expected):
         doubt = self._totals.measure_doubt(self._n_found + self.n_allowed + 1)
-        return plan_answers(expected, self.n_allowed, -math.log(1.0 - self.level) - doubt)
+        return bets.plan_answers(expected, self.n_allowed, -math.log(1.0 - self.level) - doubt)
 
     def _count_most(self):
         """Return how many of the rows that nobody has looked at are wrong at most."""
@@ -222,18 +215,18 @@ class Target(Interview):
         return self._first[row] != self.ranking.given[row]
 
     @property
-    def forecast(self) -> Forecast:
+    def forecast(self) -> bets.Forecast:
         """About how many answers it takes in all, from what is known by now."""
         if self.any_stop:
             n_answers = len(self._first)
             if self._count_most() <= self.n_allowed:
-                return Forecast(n_answers, 1)
-            return rate_forecast(n_answers + self._plan(self._list_unseen()[1])[1], n_answers)
+                return bets.Forecast(n_answers, 1)
+            return bets.rate_forecast(n_answers + self._plan(self._list_unseen()[1])[1], n_answers)
         rows = self.ranking.order[::-1]
-        wrong = forecast_wrong(self.ranking, self._first, rows)
+        wrong = bets.forecast_wrong(self.ranking, self._first, rows)
         rest = list_rest(wrong, self._sampled, self._spared, self.n_allowed)
         n_answers, is_exact = self.n_sample + len(rest), len(self._first) >= self.n_sample
-        return Forecast(n_answers, 1) if is_exact else rate_forecast(n_answers, len(self._first))
+        return bets.Forecast(n_answers, 1) if is_exact else bets.rate_forecast(n_answers, len(self._first))
 
     @property
     def claim(self) -> TargetClaim:
@@ -246,30 +239,6 @@ class Target(Interview):
             **found, n_rows=self.n_rows, n_untold=untold, n_sample=self.n_sample, n_unseen=most,
             holds=self.any_stop or plain.finished,
         )  # fmt: skip
-
-    @property
-    def outcome(self) -> Outcome:
-        """The claim, and how the questions were drawn."""
-        return Outcome(self.claim, self.most_questions, False, self.random_state)
-
-    def apply(self, correction: Correction) -> Correction:
-        """Return the correction with the answers; it must be the one that this was made from.
-
-        Once all questions are answered, and with `any_stop` from the first answer on, all other labels are
-        as they were given: the claim is about these, so changes of the rule that nobody looked at are taken
-        back. Until then they stand.
-        """
-        return apply_answers(self, correction, self.outcome, relabel=False)
-
-    @property
-    def _options(self):
-        return {"error_rate": self.error_rate, "any_stop": self.any_stop}
-
-    @classmethod
-    def load(cls, state: Mapping[str, Any], source: Correction | Ranking) -> "Target":
-        """Go on from a `state`, which is not trusted, and the source that it was made from."""
-        kinds = {"error_rate": lambda value: isinstance(value, float), "any_stop": is_switch}
-        return cls._restore(state, source, kinds)
 
 
 def certify_target(

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from subsvms._callers import renamed_attribute
-from subsvms._labels import Classes
+from subsvms._labels import name_labels
 from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
 from subsvms.correction._frames import FrameStyle, build_frame, find_rows, list_carriers, list_rows
@@ -163,10 +163,7 @@ class Correction(Verdicts):
     @property
     def labels(self) -> np.ndarray:
         """The labels after the action, of the same type as the given ones; None where there is none."""
-        return self._name(self._numbers)
-
-    def _name(self, numbers):
-        return Classes(self.classes).name(numbers) if np.any(numbers < 0) else self.classes[numbers]
+        return name_labels(self.classes, self._numbers)
 
     @property
     def reason(self) -> list[str]:
@@ -237,7 +234,7 @@ class Correction(Verdicts):
         """
         columns: dict[str, Any] = {
             "is_label_issue": self.flagged, "label_quality": self.label_quality,
-            "given_label": self._name(self.given), "suggested_label": self.suggested_labels,
+            "given_label": name_labels(self.classes, self.given), "suggested_label": self.suggested_labels,
             "corrected_label": self.labels, "vote_share": self.vote_share, "confidence": self.confidence,
             "withstands": self.withstands, "action": self.action, "reason": self.reason,
         }  # fmt: skip

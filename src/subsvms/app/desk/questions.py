@@ -25,7 +25,7 @@ from subsvms.audit import (
     draw_rows,
     estimate_error_rate,
 )
-from subsvms.audit._forecast import Forecast
+from subsvms.audit._any_stop import Forecast
 from subsvms.exceptions import InputError, Setting, TableError
 
 ALL = 2**62  # of the upcoming rows

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.annotators._answers import Answers, read_answers
-from subsvms.annotators._find import combine
-from subsvms.annotators._judge import UNUSED, scale_votes
+from subsvms.annotators._find import UNUSED, combine, scale_votes
 from subsvms.annotators._model import count_majority, fit_alone
 from subsvms.app.features.columns import note_unused
 from subsvms.app.options import Options
