@@ -32,7 +32,7 @@ from subsvms.app.runs.outputs import write_issues, write_record
 from subsvms.app.runs.run import Finding, run_in_memory
 from subsvms.app.runs.summary import Written, summarise
 from subsvms.app.tables.table import read_table
-from subsvms.correction._neighbours import Witnesses
+from subsvms.correction._copies import Witnesses
 
 RESULTS = Path(__file__).parent / "results"
 SERVE = """

@@ -30,10 +30,10 @@ from benchmarks.ordinary import (
 )
 from benchmarks.pages import as_markdown
 from subsvms import LabelCorrector
-from subsvms.correction._learn import learn_rule
 
 # Private, because the votes do not depend on what people verified: here they are counted once for all cases
-from subsvms.correction._neighbours import find_contradictory, number_contents
+from subsvms.correction._copies import find_contradictory, number_contents
+from subsvms.correction._learn import learn_rule
 from subsvms.correction._overlap import SVMLook
 from subsvms.correction._rule import Halt, Settings, apply_rule, apply_verified, keep_labels
 

@@ -4,8 +4,8 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from subsvms import correct_labels
-from subsvms.correction import _neighbours
-from subsvms.correction._neighbours import find_contradictory, find_witnesses, number_contents
+from subsvms.correction import _copies as _neighbours
+from subsvms.correction._copies import find_contradictory, find_witnesses, number_contents
 
 
 def make_table(seed, n=400):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from subsvms._numbers import lower_limit, upper_limit
-from subsvms.evaluation import _limits as limits
-from subsvms.evaluation._limits import Strata
+from subsvms.evaluation import _draw as limits
+from subsvms.evaluation._draw import Strata
 
 
 def accuracy(a, b):

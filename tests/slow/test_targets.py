@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from subsvms.audit import Ranking, SimulatedAnnotator, _target, certify_target, run_audit
-from subsvms.evaluation import _limits, compare_models, draw_test_rows, score_interval
+from subsvms.evaluation import _draw as _limits
+from subsvms.evaluation import compare_models, draw_test_rows, score_interval
 
 pytestmark = pytest.mark.slow
 RUNS, DELTA = 300, 0.05  # `benchmarks.targets` makes 1,000 of each of 204 cells

@@ -11,9 +11,6 @@ All attacks take `y`, clean labels of two classes or more, and `random_state`, a
 also where nothing is random. Those that look at the features take `X`, an array, sparse matrix or data frame
 of finite numbers, each feature with a range of about one: the gamma of SVMs is 1 / n_features.
 
-`_budget` has the budget, `_greedy` the attack on SVMs themselves, and `_attacks` the six others and `attack`,
-which calls any of them by name.
-
 Examples
 --------
 >>> from subsvms.adversaries import ATTACKS
@@ -23,16 +20,11 @@ Examples
 np.int64(2)
 """
 
+# isort: off
 from subsvms.adversaries._attacks import (
-    ATTACKS,
-    attack,
-    boundary_flips,
-    class_conditional_flips,
-    directed_flips,
-    region_flips,
-    surest_flips,
+    ATTACKS, attack, boundary_flips, class_conditional_flips, directed_flips, region_flips, surest_flips,
     uniform_flips,
-)
+)  # fmt: skip
 from subsvms.adversaries._budget import Attack
 from subsvms.adversaries._greedy import greedy_flips
 

@@ -97,9 +97,8 @@ def class_conditional_flips(
     rng = make_rng(random_state)
     of_class = [np.flatnonzero(budget.numbers == own) for own in range(len(moves))]
     rows = [rng.choice(own, n, replace=False) for own, n in zip(of_class, moves.sum(axis=1), strict=True)]
-    return budget.flip(
-        np.concatenate(rows), np.repeat(np.tile(np.arange(len(moves)), len(moves)), moves.flat)
-    )
+    becomes = np.repeat(np.tile(np.arange(len(moves)), len(moves)), moves.flat)
+    return budget.flip(np.concatenate(rows), becomes)
 
 
 def boundary_flips(
@@ -170,10 +169,10 @@ def region_flips(
     own = largest if label is None else Classes(budget.classes).find(label, "label")
     group = budget.group(own, budget.n_flips, "choose a larger class")
     centre = make_rng(random_state).choice(group[0])
-    if sparse.issparse(X):
-        distance = euclidean_distances(X[[centre]], X)[0]
-    else:  # by differences, so that equal rows are equally near
-        distance = cdist(X[[centre]], X)[0]
+    measure = (
+        euclidean_distances if sparse.issparse(X) else cdist
+    )  # by differences: equal rows are equally near
+    distance = measure(X[[centre]], X)[0]
     distance[centre] = 0.0
     rows = budgets.take_highest(-distance, [group])
     nearest = np.argmin(np.where(budget.numbers == own, np.inf, distance))
@@ -256,9 +255,8 @@ def _share_out(n, weights):
     if n == 0:
         return np.zeros(len(weights), dtype=int)
     if not np.any(weights):
-        raise InputError(
-            "{matrix} must flip some rows to be scaled to {n} flips; got only its diagonal.", n=n
-        )
+        words = "{matrix} must flip some rows to be scaled to {n} flips; got only its diagonal."
+        raise InputError(words, n=n)
     exact = n * weights / weights.sum()
     counts = np.floor(exact + 1e-9).astype(int)
     left = np.round(counts - exact, 9)  # so that rounding errors do not decide ties

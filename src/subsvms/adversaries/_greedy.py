@@ -85,9 +85,8 @@ def greedy_flips(
     width = 1.0 / X.shape[1] if isinstance(gamma, str) and gamma == "auto" else gamma
     for name, value, kind in (("C", C, Real), ("gamma", width, Real), ("n_rounds", n_rounds, Integral)):
         if not (isinstance(value, kind) and 0 < float(value) < np.inf):
-            raise InputError(
-                f"{name} must be a positive number; got {value!r}: leave it out for the default."
-            )
+            expected = f"{name} must be a positive number; got {value!r}"
+            raise InputError(f"{expected}: leave it out for the default.")
     if budget.n_flips == 0:
         return budget.flip(np.arange(0), 0)
     found = choose_flips(X, budget.numbers, budget.groups, C=C, gamma=float(width), n_rounds=n_rounds)

@@ -6,7 +6,7 @@ copies are a group, of which no SVM may have seen a row to be heard about one (`
 Let R(x) be the distance from a row x to the `NEIGHBOURS`-th of (at most) `REFERENCE` other rows. Rows x and z
 are copies if |x - z| <= f min(R(x), R(z)). If rows lie evenly in d dimensions, n m f^d rows have another so
 near by chance, with m the rows of the table within R; d follows from how fast distances grow from one
-neighbour to the next. f is at most `NEAR`, and so small that at most the share `BY_CHANCE` of the rows found
+neighbour to the next. f is at most `NEAR`, and so small that at most the share `SPURIOUS` of the rows found
 is expected by chance, and that so many pairs have a probability of at most `RARE` by chance. Real tables are
 not even: in one with a number beside categories, rows of the same categories are near each other whatever the
 number is. So there must be a gap as well: at most a quarter as many rows between f and 2f as below f. f is
@@ -21,10 +21,23 @@ rows.
 
 Among at most `PROJECTED` dimensions, of random projections, which no distance grows in, a tree finds
 candidates fast.
+
+*Contradictory rows.* In tables whose columns take few values, rows are equal by nature. Whoever
+drops duplicates there with the label among the columns leaves of each set of equal rows one row for every
+label that occurred, however often. Nothing is left of how often, and each looks wrong to SVMs that were
+trained on the other: their labels say nothing about noise. Where duplicates were not dropped, there are also
+equal rows with equal labels, so tables without any keep such labels. Of a large table only the rows that SVMs
+are trained on are compared.
+
+*Witnesses* for a suggested label are the nearest rows that carry it, and against it those that carry the
+given one, each among the rows that are not suspicious themselves. (The rows that pull the SVMs hardest would
+explain the vote, but with a wide kernel they are a few extreme rows, the same for every issue.)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,10 +49,10 @@ from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 from subsvms._columns import Table, drop_empty, take_columns
-from subsvms.correction._neighbours import number_contents, read_contents
+from subsvms.correction._noise import SMALLEST_CLASS
 
 NEIGHBOURS, REFERENCE, ASKED = 10, 5000, 500
-NEAR, BY_CHANCE, RARE, GAP = 0.1, 0.05, 0.001, 0.25
+NEAR, SPURIOUS, RARE, GAP = 0.1, 0.05, 0.001, 0.25
 SMALLER = (1.0, 0.7, 0.5, 0.35, 0.25, 0.1)  # times the largest f: where to look for a gap
 LARGEST, FEW, MOST = 0.01, 10, 1 / 3  # shares of the rows; groups of up to FEW rows are never too large
 SAME = 0.1  # share of the rows with the same distance to their nearest: columns take few values
@@ -48,6 +61,9 @@ VALUES = 20  # that every column takes at most where equal rows need not be copi
 PROJECTED, CANDIDATES = 6, 5
 FEWEST = 50  # distinct rows, to say what is near
 CHUNK = 2**22  # values of pairs of rows at once
+LARGEST_LIST = 2000  # suspicious rows, worst first, that get witnesses; time grows with them and the table
+ONE_CHUNK = 256  # rows that scikit-learn leaves to one thread; others would only wait, and burn CPU
+SEARCHED_OF_CLASS = 20_000  # rows of a class; of more, evenly spaced ones are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +133,7 @@ def find_copies(X: Table) -> Copies:
     distances = find_distances(asked, reference)
     by_nature = count_same(distances[:, 1]) > SAME * len(distances) or not has_numbers(reference)
     m, d = NEIGHBOURS * n_rows / reference.shape[0], find_dimension(distances)
-    fraction = 0.0 if by_nature else min(NEAR, (MOST * BY_CHANCE / m) ** (1.0 / d))  # else even MOST are few
+    fraction = 0.0 if by_nature else min(NEAR, (MOST * SPURIOUS / m) ** (1.0 / d))  # else even MOST are few
     some = np.arange(len(first))[:: -(-len(first) // SEARCHED)]
     pairs, ratio = find_pairs(distinct, some, reference, 2.0 * fraction, distances[:, -1])
     fraction = choose_fraction(pairs, ratio, some, fraction, lambda f: len(some) * m * f**d)
@@ -178,7 +194,7 @@ def choose_fraction(
     nearest = nearest[asked]
     for f in largest * np.array(SMALLER):
         below, beyond = np.sum(nearest <= f), np.sum((nearest > f) & (nearest <= 2.0 * f))
-        if beyond > GAP * below or expect(f) > BY_CHANCE * below:
+        if beyond > GAP * below or expect(f) > SPURIOUS * below:
             continue
         if poisson.sf(below // 2 - 1, expect(f) / 2) <= RARE:
             return float(f)
@@ -241,3 +257,85 @@ def measure(X: Table, rows: np.ndarray, Z: Table, others: np.ndarray) -> np.ndar
         else:
             squares.append(np.einsum("ij,ij->i", difference, difference))
     return np.sqrt(np.concatenate(squares))
+
+
+def find_contradictory(equal: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return which rows have an equal row with another label, if none has one with its own; else none."""
+    # `equal` holds a number for each row, the same for equal rows (`number_contents`).
+    contradictory = np.zeros(len(given), dtype=bool)
+    sets = list_sets(np.where(given >= 0, equal, -1))
+    if len(sets) < SMALLEST_CLASS or any(len(set(given[rows].tolist())) < len(rows) for rows in sets):
+        return contradictory
+    contradictory[np.concatenate(sets)] = True
+    return contradictory
+
+
+def list_sets(numbers: np.ndarray) -> list[np.ndarray]:
+    """Return the rows that share a number with others, those of each number together; -1 is no number."""
+    order = np.argsort(numbers, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-2))
+    parts = np.split(order, starts[1:])
+    return [rows for rows in parts if len(rows) > 1 and numbers[rows[0]] >= 0]
+
+
+def number_contents(X: Table) -> np.ndarray:
+    """Return a number for each row, from 0 in the order of the rows, which equal rows share."""
+    seen: dict[bytes, int] = {}
+    return np.array([seen.setdefault(content, len(seen)) for content in read_contents(X)], dtype=int)
+
+
+def read_contents(X: Table) -> Iterator[bytes]:
+    """Yield a digest of each row; the rows themselves would take as much memory as the table."""
+    if sparse.issparse(X):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        contents = (X.indices[a:b].tobytes() + X.data[a:b].tobytes() for a, b in pairwise(X.indptr))
+    else:
+        contents = ((row + 0.0).tobytes() for row in X)  # -0.0 becomes 0.0
+    return (blake2b(content, digest_size=16).digest() for content in contents)
+
+
+@dataclass(frozen=True, eq=False)
+class Witnesses:
+    """Rows to compare suspicious rows with."""
+
+    rows: np.ndarray  # (n_suspicious,): the suspicious rows, worst first
+    # for each of them the rows that speak for the suggested label, and against it, nearest first; empty
+    # after the first `LARGEST_LIST`
+    supporting: list[list[int]]
+    opposing: list[list[int]]
+
+
+def find_witnesses(
+    X: Table, given: np.ndarray, rows: np.ndarray, suggested: np.ndarray, *,
+    suspicious: np.ndarray | None = None, n_witnesses: int = 3, precomputed: bool = False,
+) -> Witnesses:  # fmt: skip
+    """Return the nearest unsuspicious rows of the suggested class, and of the given one (or any other)."""
+    if sparse.issparse(X):
+        X, _ = drop_empty(X)
+    trusted = given >= 0
+    trusted[rows if suspicious is None else suspicious] = False
+    asked = rows[:LARGEST_LIST]
+    supporting, opposing = ([list[int]() for _ in rows] for _ in range(2))
+    wanted = np.stack([suggested[: len(asked)], given[asked]], axis=1)
+    for new, old in np.unique(wanted, axis=0).tolist():
+        places = np.flatnonzero((wanted == (new, old)).all(axis=1))
+        others = trusted & (given == old if old >= 0 else given != new)
+        for side, pool in ((supporting, trusted & (given == new)), (opposing, others)):
+            nearest = _nearest(X, asked[places], np.flatnonzero(pool), n_witnesses, precomputed)
+            for place, found in zip(places, nearest, strict=True):
+                side[place] = found
+    return Witnesses(rows, supporting, opposing)
+
+
+def _nearest(X, asked, pool, n, precomputed):
+    pool = pool[:: -(-len(pool) // SEARCHED_OF_CLASS) or 1]
+    if (n := min(n, len(pool))) == 0:
+        return [[] for _ in asked]
+    if precomputed:  # |x - z|^2 = k(x, x) + k(z, z) - 2 k(x, z), of which k(x, x) changes no order
+        distance = np.diag(X)[pool] - 2.0 * X[np.ix_(asked, pool)]
+        return pool[np.argsort(distance, axis=1, kind="stable")[:, :n]].tolist()
+    finder = NearestNeighbors(n_neighbors=n, algorithm="brute").fit(X[pool])
+    with threadpool_limits(1 if len(pool) <= ONE_CHUNK else None, "openmp"):
+        return pool[finder.kneighbors(X[asked], return_distance=False)].tolist()

@@ -121,18 +121,10 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         min_confidence=None, n_witnesses=3, level=CERTIFICATE_LEVEL, n_jobs=None, device="cpu",
         random_state=None, verbose=0,
     ):  # fmt: skip
-        self.estimator = estimator
-        self.scale = scale
-        self.rule = rule
-        self.action = action
-        self.max_error_rate = max_error_rate
-        self.min_confidence = min_confidence
-        self.n_witnesses = n_witnesses
-        self.level = level
-        self.n_jobs = n_jobs
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+        self.estimator, self.scale, self.rule, self.action = estimator, scale, rule, action
+        self.max_error_rate, self.min_confidence = max_error_rate, min_confidence
+        self.n_witnesses, self.level, self.n_jobs, self.device = n_witnesses, level, n_jobs, device
+        self.random_state, self.verbose = random_state, verbose
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -229,19 +221,16 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         if self.estimator is not None:
             raise InputError("estimator and pred_probs are both judges: give one of them.")
         n_rows = _num_samples(pred_probs)
-        if X is not None and _num_samples(X) != n_rows:
-            raise InputError(
-                f"X and pred_probs must have the same number of rows; got {_num_samples(X)} and {n_rows}."
-            )
+        if X is not None and (n := _num_samples(X)) != n_rows:
+            raise InputError(f"X and pred_probs must have the same number of rows; got {n} and {n_rows}.")
         return n_rows
 
     def _fit_judged(self, X, classes, given, decided, style, named, pred_probs):
         """Judge labels by probabilities: given ones, those in X, or of classifiers that take X as it is."""
         look: Any = None
         numbers = None if self.estimator == judges.PROBABILITIES or X is None else _read_numbers(X)
-        compared = (
-            ColumnScaler.fit(numbers).transform(numbers) if self.scale and numbers is not None else numbers
-        )
+        scaled = self.scale and numbers is not None
+        compared = ColumnScaler.fit(numbers).transform(numbers) if scaled else numbers
         copies, groups = group_rows(compared, len(given), named)
         if pred_probs is not None:
             p = judges.check_probabilities(pred_probs, classes, len(given), "pred_probs")
@@ -291,11 +280,7 @@ class LabelCorrector(MetaEstimatorMixin, BaseEstimator):
         return model.set_params(**own)
 
     def fit_resample(self, X: Any, y: Any, verified: Any = None, groups: Any = None) -> tuple[Any, Any]:
-        """Judge the labels and return X and y, corrected: a step for imbalanced-learn's Pipeline.
-
-        Parameters are those of `fit`. X and y are of the type of the input, without the rows that are
-        dropped, if that is the action; rows that had no label get one.
-        """
+        """Judge the labels and return X and y, corrected, without dropped rows: for imbalanced-learn."""
         correction = self.fit(X, y, verified, groups=groups).correction_
         if correction.kept.all():
             return X, like_labels(correction.labels, y)

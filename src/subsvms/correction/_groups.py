@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subsvms._columns import Table
-from subsvms.correction._copies import Copies, Finder, find_copies
-from subsvms.correction._neighbours import list_sets
+from subsvms.correction._copies import Copies, Finder, find_copies, list_sets
 from subsvms.correction._rule import Rule, weigh_copies
 from subsvms.ensemble._votes import Votes, find_bags
 from subsvms.exceptions import Note
@@ -86,10 +85,9 @@ def form_groups(
     grouped = np.bincount(numbers)[numbers] > 1
     if not grouped.any():
         return None
-    finder = (
-        Finder(X[in_pool], numbers[in_pool], copies) if find and named is None and X is not None else None
-    )
-    return Groups(numbers, grouped, finder)
+    if not find or named is not None or X is None:
+        return Groups(numbers, grouped)
+    return Groups(numbers, grouped, Finder(X[in_pool], numbers[in_pool], copies))
 
 
 def note_few_voters(groups: Groups | None, votes: Votes, n_svms: int) -> list[Note]:

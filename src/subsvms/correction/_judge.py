@@ -16,8 +16,8 @@ from subsvms._effort import ONE_THREAD, Effort, announce
 from subsvms.certificates._vote import CERTIFICATE_LEVEL, count_withstood
 from subsvms.correction import _rule as rules
 from subsvms.correction._choice import Choice
+from subsvms.correction._copies import find_witnesses
 from subsvms.correction._groups import Groups, Kin
-from subsvms.correction._neighbours import find_witnesses
 from subsvms.correction._notes import SPARED, format_spared
 from subsvms.correction._result import Correction, list_suspicious
 from subsvms.correction._rule import Cutoff, Judgement, Rule, Settings
@@ -65,11 +65,9 @@ class Learned:
         self, X: Table, rows: np.ndarray | None = None, effort: Effort = ONE_THREAD,
         groups: np.ndarray | None = None,
     ) -> Votes:  # fmt: skip
-        """Return the votes on rows; those of the pool are judged by the SVMs that were not trained on them.
-
-        Without row numbers they cannot be recognised, and all SVMs vote. `groups` numbers the rows' groups,
-        if the user names them, -1 for groups that no SVM saw.
-        """
+        """Return the votes on rows; on those of the pool, of the SVMs that were not trained on them."""
+        # Without row numbers they cannot be recognised, and all SVMs vote. `groups` numbers the rows' groups,
+        # if the user names them, -1 for groups that no SVM saw.
         places, found = self.find(rows)
         known = self.votes.take(places)
         if len(found) == X.shape[0]:

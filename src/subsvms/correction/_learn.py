@@ -15,10 +15,9 @@ from subsvms._effort import Effort, announce, one_stage
 from subsvms.certificates._vote import CERTIFICATE_LEVEL
 from subsvms.correction import _notes as words
 from subsvms.correction._choice import Choice, choose_ensemble
-from subsvms.correction._copies import Copies, find_copies
+from subsvms.correction._copies import Copies, find_contradictory, find_copies
 from subsvms.correction._groups import Groups, find_kin, form_groups, note_few_voters, weigh_kin
 from subsvms.correction._judge import Learned, mix_votes
-from subsvms.correction._neighbours import find_contradictory
 from subsvms.correction._noise import SMALLEST_CLASS, estimate_noise, is_solvable, rank_evidence
 from subsvms.correction._other_judges import ask_trees, make_votes
 from subsvms.correction._overlap import CloserLook, SVMLook, find_overlap, update_overlap
@@ -53,12 +52,9 @@ def learn(
     sample: Sample, classes: np.ndarray, prepared: SubSVMClassifier | dict, settings: Settings,
     level: float = CERTIFICATE_LEVEL,
 ) -> Learned:  # fmt: skip
-    """Train SVMs on the pool, and learn from their votes on the sample how to judge every row of the table.
-
-    They are not trained on verified labels: the most doubtful rows are verified first, and the noise of the
-    others would no longer be the same. When tried, that left more wrong labels in 20 of 50 runs, and fewer in
-    20.
-    """
+    """Train SVMs on the pool, and learn from their votes on the sample how to judge any row of the table."""
+    # They are not trained on verified labels: the most doubtful rows are verified first, and the noise of the
+    # others would no longer be the same. (Tried: more wrong labels in 20 of 50 runs, fewer in 20.)
     X, given, rows, drawing, verified, named = sample
     in_pool = drawing.in_pool(rows, given)
     precomputed = getattr(prepared, "kernel", "") == "precomputed"  # then rows are no features

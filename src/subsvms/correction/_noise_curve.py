@@ -126,8 +126,7 @@ def bin_values(u: np.ndarray, is_given: np.ndarray, answers: Answers | None = No
     number = np.searchsorted(edges, t, side="right")
     n_rows = np.bincount(number, minlength=len(edges) + 1)
     used = n_rows > 0
-    sums = (np.bincount(number, weights=values, minlength=len(edges) + 1)[used] for values in (t, is_given))
-    place, n_given = sums
+    place, n_given = (np.bincount(number, one, len(edges) + 1)[used] for one in (t, is_given))
     bins = Bins(ends, place / n_rows[used], n_rows[used].astype(float), n_given)
     if answers is None:
         return bins

@@ -31,6 +31,7 @@ from scipy.special import digamma, gammaln
 from subsvms.correction._noise_curve import FEW
 
 DIRECTIONS = 0.1  # of a Dirichlet prior: small, so that lost labels of a class go to few others
+Measured = tuple[np.ndarray, np.ndarray, np.ndarray]
 IMPOSSIBLE = 1e-12  # a probability; what rests on a smaller one rests on rounding errors
 
 
@@ -95,9 +96,8 @@ class Kind(NamedTuple):
             background = log_rates[:, :1] + log_spread
             log_matrix = np.where(other, np.logaddexp(log_matrix, background), log_matrix)
         matrix = (1.0 - rho)[:, None] * ways + rho[:, None] * spread
-        return ClassNoise(
-            self, counts, np.exp(log_matrix), divergence, matrix, log_ways, log_spread, log_rates
-        )
+        expected = np.exp(log_matrix)
+        return ClassNoise(self, counts, expected, divergence, matrix, log_ways, log_spread, log_rates)
 
     def _mark_ways(self):
         on = np.zeros((len(self.group), len(self.group)), dtype=bool)
@@ -136,9 +136,7 @@ class ClassNoise(NamedTuple):
         matrix[np.ix_(classes, classes)] = self.matrix
         return self._replace(matrix=matrix)
 
-    def measure(
-        self, given: np.ndarray, q: np.ndarray, s: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def measure(self, given: np.ndarray, q: np.ndarray, s: np.ndarray) -> Measured:
         """Return beta counts of the rates and of the share of wrong labels, and T."""
         # The responsibilities are taken for known while rates are fitted, so the posteriors are too narrow.
         # Those returned have the same means, and the variance that follows from Fisher's information, sum (d
@@ -161,7 +159,7 @@ class ClassNoise(NamedTuple):
 
 
 class Blur(NamedTuple):
-    """A kind of noise in which some labels come from a blurred look."""
+    """A kind of noise in which some labels come from a blurred look; its methods are those of `Kind`."""
 
     slope: float  # b
     # (n_classes,): of the given labels; a class with none is neither taken for another nor missed
@@ -175,7 +173,6 @@ class Blur(NamedTuple):
         return s / s.sum(axis=1, keepdims=True)
 
     def begin(self, counts: np.ndarray) -> "BlurNoise":
-        """Return what is thought of the noise at first."""
         return self.weigh(counts.sum() * np.array([0.2, 0.8]))
 
     def weigh(self, counts: np.ndarray) -> "BlurNoise":
@@ -186,7 +183,7 @@ class Blur(NamedTuple):
 
 
 class BlurNoise(NamedTuple):
-    """What is known about labels from a blurred look."""
+    """What is known about labels from a blurred look; its methods are those of `ClassNoise`."""
 
     kind: Blur
     rates: np.ndarray  # (2,), of the beta posterior of e
@@ -207,7 +204,6 @@ class BlurNoise(NamedTuple):
         return np.exp(expect_logs(self.rates[None])[0, 1]) * np.eye(len(self.kind.share))
 
     def weigh(self, counts: np.ndarray, sharp: float) -> "BlurNoise":
-        """Return what new counts say."""
         return self.kind.weigh(np.array([max(counts.sum() - sharp, 0.0), sharp]))
 
     def allow(self, behind: np.ndarray, given: np.ndarray) -> np.ndarray:
@@ -218,19 +214,14 @@ class BlurNoise(NamedTuple):
         return mixed
 
     def reweigh(self, factor: np.ndarray) -> "BlurNoise":
-        """Return the noise of a table in which labels occur `factor` times as often."""
         return self._replace(kind=self.kind._replace(share=self.kind.share * factor))
 
     def embed(self, classes: np.ndarray, n_classes: int) -> "BlurNoise":
-        """Return the noise of a table with more classes, of whose labels none is wrong."""
         share = np.zeros(n_classes)
         share[classes] = self.kind.share
         return self._replace(kind=self.kind._replace(share=share))
 
-    def measure(
-        self, given: np.ndarray, q: np.ndarray, s: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return beta counts of the rates and of the share of wrong labels, and T, as noise by class does."""
+    def measure(self, given: np.ndarray, q: np.ndarray, s: np.ndarray) -> Measured:
         e, rows, n_classes = self.e, np.arange(len(q)), q.shape[1]
         wrong = 1.0 - np.diag(q.T @ s) / q.sum(axis=0)  # of blurred labels
         matrix = (1.0 - e) * np.eye(n_classes) + e * (q.T @ s) / q.sum(axis=0)[:, None]

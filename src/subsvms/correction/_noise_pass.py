@@ -8,12 +8,10 @@ from subsvms.ensemble._compiled.loops import compiled
 
 @compiled
 def pass_rows(behind, powers, given, verified, own, slopes, weights, floor, allowed, blurred, slip):
-    """Return the log likelihood, rise and curvature by log slopes and weights, counts, and sharp labels.
-
-    `behind` (n_rows, n_classes) is u_c - u_w, `powers` exp(a_c (u_c - u_w)); given and verified are -1 where
-    they are not known. P(given | true c) is allowed[given, c] + blurred * own; the last row of `allowed` is
-    for rows without a label. Counts are of (given, true).
-    """
+    """Return the log likelihood, rise and curvature by log slopes and weights, counts, and sharp labels."""
+    # `behind` (n_rows, n_classes) is u_c - u_w, `powers` exp(a_c (u_c - u_w)); given and verified are -1 if
+    # they are not known. P(given | true c) is allowed[given, c] + blurred * own; the last row of `allowed` is
+    # for rows without a label. Counts are of (given, true).
     n_rows, n_classes = behind.shape
     fit, sharp, counts = 0.0, 0.0, np.zeros((n_classes, n_classes))
     rise, curvature = np.zeros((2, n_classes)), np.zeros((2, n_classes))

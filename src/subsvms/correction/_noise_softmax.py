@@ -48,7 +48,7 @@ class Softmax(NamedTuple):
     def shares(self, values: np.ndarray) -> np.ndarray:
         """Return the probability of each class, from mean values of shape (n_rows, n_classes)."""
         behind = values - values.max(axis=1, keepdims=True)
-        joint = self.weights * lift(behind, self.slopes, self.floor)
+        joint = self.weights * (self.floor + (1.0 - self.floor) * np.exp(self.slopes * behind))
         return joint / joint.sum(axis=1, keepdims=True)
 
 
@@ -172,11 +172,6 @@ def count_pairs(true: np.ndarray, given: np.ndarray, n_classes: int) -> np.ndarr
 def find_floor(n_classes: int) -> float:
     """Return the least lift."""
     return 1.0 / (LIFT * (n_classes - 1))
-
-
-def lift(behind: np.ndarray, slopes: np.ndarray, floor: float) -> np.ndarray:
-    """Return l; `behind` is u_c - u_w."""
-    return floor + (1.0 - floor) * np.exp(slopes * behind)
 
 
 def compute_posterior(q: np.ndarray, matrix: np.ndarray, given: np.ndarray) -> np.ndarray:

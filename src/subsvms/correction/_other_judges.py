@@ -321,10 +321,7 @@ def list_named(X: Any) -> dict[str, np.ndarray] | None:
 
 
 def find_columns_of(names: list, columns: list[str]) -> list[str] | None:
-    """Return the columns that are called like the classes, or all with the same before and after, as p_cat.
-
-    None without such columns, and if they could be several.
-    """
+    """Return the columns called like the classes, or as p_cat, p_dog; None if there are none or several."""
     first, *_ = texts = list(map(str, names))
     places = ((one, place) for one in columns for place in range(len(one)) if one.startswith(first, place))
     ways = {(one[:place], one[place + len(first) :]) for one, place in places}

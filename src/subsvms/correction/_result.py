@@ -11,10 +11,10 @@ from subsvms._callers import renamed_attribute
 from subsvms._labels import name_labels
 from subsvms._validation import check_rows
 from subsvms.correction._choice import Choice
+from subsvms.correction._copies import Witnesses
 from subsvms.correction._frames import FrameStyle, build_frame, find_rows, list_carriers, list_rows
 from subsvms.correction._groups import Kin
 from subsvms.correction._html import render_html
-from subsvms.correction._neighbours import Witnesses
 from subsvms.correction._noise import NoiseEstimate
 from subsvms.correction._notes import (
     NOTED,
@@ -242,9 +242,8 @@ class Correction(Verdicts):
             del columns["withstands"]
         if witnesses:
             if self.witnesses is None:
-                raise ValueError(
-                    "There are no witnesses: correct with n_witnesses above 0 and finite numbers in X."
-                )
+                advice = "correct with n_witnesses above 0 and finite numbers in X"
+                raise ValueError(f"There are no witnesses: {advice}.")
             for name in ("supporting", "opposing"):
                 found = getattr(self.witnesses, name)
                 columns[name] = list_rows(self.style, len(self), self.witnesses.rows, found)
@@ -288,10 +287,8 @@ class Correction(Verdicts):
 
     def _need_origin(self, what):
         if self.origin is None:
-            raise InputError(
-                f"There is no table to {what}: correct_table keeps the table that it reads, correct_labels "
-                "does not."
-            )
+            kept = "correct_table keeps the table that it reads, correct_labels does not"
+            raise InputError(f"There is no table to {what}: {kept}.")
         return self.origin
 
 

@@ -7,7 +7,7 @@ most out-of-bag votes. It needs no estimate, but counts rare and common classes 
 Some things stop either rule (`Halt`). A row that every SVM was trained on keeps its label: none of them can
 judge it. No label is changed from or to a class that is smaller than `SMALLEST_CLASS`. If the votes do not
 predict the labels, nothing changes. Rows with equal features and different labels keep them where rows are
-equal by nature (`_neighbours`); elsewhere they are judged together (`weigh_copies`). `max_error_rate` is the
+equal by nature (`_copies`); elsewhere they are judged together (`weigh_copies`). `max_error_rate` is the
 largest share of labels to change, surest first.
 
 The rule "posterior" takes overlap of the classes into account (`_overlap`): let o_b be the probability that

@@ -150,11 +150,9 @@ class Verdicts:
         return self.judgement.posterior[np.arange(len(self)), self.judgement.suggested]
 
     def share_out(self, rows: np.ndarray) -> np.ndarray:
-        """Return the probability of each class in some rows, (n_rows, n_classes): one that adds up.
-
-        That of the given label is its `label_quality`; the rest is shared out among the others as the rule
-        has them. So a suggestion is never more probable than that the given label is wrong.
-        """
+        """Return the probability of each class in some rows, (n_rows, n_classes): one that adds up."""
+        # That of the given label is its `label_quality`; the rest is shared out among the others as the rule
+        # has them. So a suggestion is never more probable than that the given label is wrong.
         given, places = self.given[rows], np.flatnonzero(self.given[rows] >= 0)
         p, quality = self.judgement.posterior[rows].copy(), self.label_quality[rows][places]
         p[places, given[places]] = 0.0

@@ -1,10 +1,5 @@
 """Draw what a correction found, and how regular a table is.
 
-- `_noise`: which labels the rows of each class were given;
-- `_votes`: the votes for a class, and the thresholds beyond which labels are flagged;
-- `_curves`: how many verdicts withstand how many changed labels; how few rows teach an SVM enough;
-- `_base`: what these share.
-
 Displays work as in scikit-learn. Each is made from a correction, a fitted `LabelCorrector` or plain arrays
 (regularity: from a measurement or a table); it keeps its data, draws itself with `plot`, and keeps what it
 drew in attributes that end in `_`, to be changed by hand. `ax` is where to draw, by default in a new figure,
@@ -17,8 +12,6 @@ from subsvms.displays._curves import CertifiedCurveDisplay, RegularityDisplay
 from subsvms.displays._noise import NoiseMatrixDisplay
 from subsvms.displays._votes import VotesDisplay
 
-__all__ = [
-    "CertifiedCurveDisplay", "NoiseMatrixDisplay", "RegularityDisplay", "VotesDisplay",
-]  # fmt: skip
+__all__ = ["CertifiedCurveDisplay", "NoiseMatrixDisplay", "RegularityDisplay", "VotesDisplay"]
 
 __getattr__ = find_moved(__name__, {"find_thresholds": "_votes"})

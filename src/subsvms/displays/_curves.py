@@ -145,9 +145,8 @@ class RegularityDisplay:
             options["label"] = name
         (self.line_,) = self.ax_.plot(found.sizes, found.theta, **(options | curve_kw))
         low, high = found.interval.T
-        self.band_ = self.ax_.fill_between(
-            found.sizes, low, high, color=self.line_.get_color(), alpha=0.2, linewidth=0
-        )
+        faint = {"color": self.line_.get_color(), "alpha": 0.2, "linewidth": 0}
+        self.band_ = self.ax_.fill_between(found.sizes, low, high, **faint)
         self.threshold_ = self.ax_.axhline(found.threshold, color="0.35", linewidth=1, linestyle="--")
         self.ax_.annotate(
             f"regular below {found.threshold:g}", (1, found.threshold), (-4, 4), ha="right", va="bottom",
@@ -155,9 +154,8 @@ class RegularityDisplay:
         )  # fmt: skip
         self.ax_.set_xscale("log", base=2)
         self.ax_.xaxis.set_major_formatter("{x:g}")
-        self.ax_.set(
-            ylim=(0, None), xlabel="rows in a subset, r", ylabel="error rate on class-balanced draws"
-        )
+        named = {"xlabel": "rows in a subset, r", "ylabel": "error rate on class-balanced draws"}
+        self.ax_.set(ylim=(0, None), **named)
         _finish(self.ax_, name)
         return self
 

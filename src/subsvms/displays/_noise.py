@@ -122,10 +122,7 @@ class NoiseMatrixDisplay(Display):
 
     @classmethod
     def from_predictions(cls, clean: ArrayLike, given: ArrayLike, *, ax: Any = None, **options: Any) -> Self:
-        """Count the noise of labels whose truth is known, and draw it.
-
-        Rows without a true or a given label are left out; a class without true rows has a row of zeros.
-        """
+        """Count the noise of labels whose truth is known, and draw it; rows without a label are left out."""
         check_consistent_length(clean, given)
         missing = find_missing(clean) | find_missing(given)
         true_labels, given_labels = (column_or_1d(drop_missing(y, missing)) for y in (clean, given))

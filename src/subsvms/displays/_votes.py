@@ -148,18 +148,14 @@ class VotesDisplay(Display):
             self.ax_.set_ylim(STRIP * top if ticks else 0.0, ROOM * top)
         width = self.ax_.get_window_extent().width / self.figure_.dpi * 72  # in points
         size = float(np.clip(width / 45, 5.0, 8.5))  # a line of the legend is about 42 font sizes wide
-        self.legend_ = self.ax_.legend(
-            handles=handles, loc="upper center", ncols=2, fontsize=size, framealpha=1.0
-        )  # fmt: skip
+        style = {"loc": "upper center", "ncols": 2, "fontsize": size, "framealpha": 1.0}
+        self.legend_ = self.ax_.legend(handles=handles, **style)
 
     @classmethod
     def from_correction(
         cls, correction: Correction, *, class_number: int = 1, ax: Any = None, **options: Any
     ) -> Self:
-        """Draw the votes on a class that a correction is based on.
-
-        Rows that have no label, or that every SVM was trained on, are left out.
-        """
+        """Draw the votes on a class that a correction is based on, of rows with a label and with votes."""
         _check_class_number(class_number, len(correction.classes))
         given, values = correction.given, correction.votes.mean_value[:, class_number]
         proposed = np.where(correction.flagged, correction.judgement.suggested, given)
@@ -227,6 +223,5 @@ def find_thresholds(
 
 def _check_class_number(class_number, n_classes):
     if not 0 <= class_number < n_classes:
-        raise ValueError(
-            f"class_number must lie between 0 and {n_classes - 1}, the last class; got {class_number!r}."
-        )
+        expected = f"class_number must lie between 0 and {n_classes - 1}, the last class"
+        raise ValueError(f"{expected}; got {class_number!r}.")

@@ -127,41 +127,25 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "gamma": [StrOptions({"auto", "scale"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Integral, 1, LARGEST, closed="both")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "loss": [StrOptions({"squared_hinge", "hinge"})],
+        "C": [Interval(Real, 0, None, closed="neither")], "loss": [StrOptions({"squared_hinge", "hinge"})],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, LARGEST, closed="both")],
         "n_jobs": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Integral, None, -1, closed="right"),
-            None,
+            Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None,
         ],
-        "device": [str],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+        "device": [str], "random_state": ["random_state"], "verbose": ["verbose"],
+    }  # fmt: skip
 
     def __init__(
         self, *, n_estimators=1000, subsample_size="log_squared", sampling_bias=0.5, kernel="rbf",
         gamma="auto", degree=3, coef0=0.0, C=100.0, loss="squared_hinge", class_weight=None, tol=1e-3,
         max_iter=100_000, n_jobs=None, device="cpu", random_state=None, verbose=0,
     ):  # fmt: skip
-        self.n_estimators = n_estimators
-        self.subsample_size = subsample_size
-        self.sampling_bias = sampling_bias
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.C = C
-        self.loss = loss
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.device = device
-        self.random_state = random_state
+        self.n_estimators, self.subsample_size = n_estimators, subsample_size
+        self.sampling_bias, self.kernel, self.gamma, self.degree = sampling_bias, kernel, gamma, degree
+        self.coef0, self.C, self.loss, self.class_weight, self.tol = coef0, C, loss, class_weight, tol
+        self.max_iter, self.n_jobs, self.device, self.random_state = max_iter, n_jobs, device, random_state
         self.verbose = verbose
 
     def __sklearn_tags__(self):
@@ -205,11 +189,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self.oob_votes_.mean_value
 
     def count_votes(self, X: Any) -> Votes:
-        """Return the votes of the SVMs on each row; X as in `fit`.
-
-        They have `share`, `mean_value`, `counts` and `n_voters`: arrays of NumPy, or of CuPy if X is an array
-        on the GPU that votes.
-        """
+        """Return the votes on each row: `share`, `mean_value`, `counts` and `n_voters`; X as in `fit`."""
         check_is_fitted(self)
         on_gpu = find_device(self.device, self.voters_, X) is not None
         X = check_table(self, X, reset=False, on_gpu=on_gpu)
@@ -236,10 +216,7 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return give_back(np.where(share == first, share - second, share - first), X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class that most SVMs vote for; a tie goes to the class with more training rows.
-
-        X as in `fit`.
-        """
+        """Return the class that most SVMs vote for; a tie goes to the class with more training rows."""
         winners = self.count_votes(X).winners(self.class_sizes_)
         return give_back(name_classes(self.classes_, winners), X)
 

@@ -90,14 +90,8 @@ class LinearCommittee(ClassifierMixin, BaseEstimator):
         self, *, n_estimators=300, subsample_size="log_squared", kernel="rbf", gamma="auto", degree=3,
         coef0=0.0, ridge=0.1, n_jobs=None, random_state=None,
     ):  # fmt: skip
-        self.n_estimators = n_estimators
-        self.subsample_size = subsample_size
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.ridge = ridge
-        self.n_jobs = n_jobs
+        self.n_estimators, self.subsample_size, self.kernel = n_estimators, subsample_size, kernel
+        self.gamma, self.degree, self.coef0, self.ridge, self.n_jobs = gamma, degree, coef0, ridge, n_jobs
         self.random_state = random_state
 
     def __sklearn_tags__(self):

@@ -41,7 +41,7 @@ from subsvms.exceptions import InputError
 
 POOL_SIZE = 9_000  # P for large tables; the votes on a row take time in proportion to it (docs/scale.md)
 KERNELS = 800_000_000  # P times rows up to which a larger pool costs only seconds
-SAMPLE = 4  # times P
+POOLS_IN_SAMPLE = 4  # times P
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 EVERY = np.uint64(np.iinfo(np.uint64).max)  # no hash is larger
 BLOCK = 256  # subsets per block; changing it changes the subsets that a seed gives
@@ -115,7 +115,7 @@ def choose_pool_size(n_rows: int) -> int:
 def count_kept(pool_size: int | None) -> int:
     """Return how many smallest hashes are enough to draw from, before the number of rows is known."""
     # The default P is at most KERNELS / n for n rows, so 4 P and n meet at twice the root of KERNELS.
-    return SAMPLE * pool_size if pool_size else 2 * math.isqrt(KERNELS) + 2
+    return POOLS_IN_SAMPLE * pool_size if pool_size else 2 * math.isqrt(KERNELS) + 2
 
 
 def draw_rows(given: np.ndarray, n_classes: int, *, seed: int) -> Drawing:
@@ -137,7 +137,7 @@ def draw_hashed(
     last = np.full(len(sizes), EVERY)
     for c in np.flatnonzero(sizes > quota).tolist():
         last[c] = keep_smallest(of_class(c), quota)[-1]
-    n_sample = min(n_rows, SAMPLE * pool_size)
+    n_sample = min(n_rows, POOLS_IN_SAMPLE * pool_size)
     last_overall = EVERY if n_sample == n_rows else keep_smallest(overall, n_sample)[-1]
     return Drawing(seed, last, last_overall, sizes, bool(sizes.max() + sizes.min() > quota), n_sample)
 
@@ -202,10 +202,8 @@ def draw_subsets(
     blocks = range(-(-n_subsets // BLOCK))
     drawn = [draw_block(labels, size, p, b, seed=seed) for b in blocks]
     if groups is not None and (large := find_large(groups, labels, size, p)).any():
-        drawn = [
-            leave_out(rows, labels, groups, large, np.random.default_rng([seed, b, 1]))
-            for b, rows in enumerate(drawn)
-        ]
+        rngs = [np.random.default_rng([seed, b, 1]) for b in blocks]
+        drawn = [leave_out(one, labels, groups, large, rng) for one, rng in zip(drawn, rngs, strict=True)]
     return np.concatenate(drawn)[:n_subsets]
 
 

@@ -143,10 +143,7 @@ def solve_subsets(
     run_pieces(work, n_problems, int(np.clip(PIECE * (64 / longest) ** 2, 1, PIECE)), effort)
     check_endings(ending, intercept, tol, max_iter)
     shape = (len(subsets), len(pairs))
-    return Solution(
-        pairs, start, row, coef,
-        intercept.reshape(shape), gap.reshape(shape), n_iter.reshape(shape),
-    )  # fmt: skip
+    return Solution(pairs, start, row, coef, *(one.reshape(shape) for one in (intercept, gap, n_iter)))
 
 
 def prepare_matrices(

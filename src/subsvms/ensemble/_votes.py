@@ -147,12 +147,10 @@ def cut_huge(X: Table) -> Table:
 
 @np.errstate(over="ignore")
 def vote_precision(X: Table, weights: sparse.csr_array, kernel: Kernel) -> type:
-    """Return float32 if it changes no decision value of a row like these by more than `ERROR`, else float64.
-
-    Rounding moves each term w_i k_i of a decision value by about eps |w_i k_i| in either direction, so
-    it moves their sum by about eps |w| max k, and in measurements by at most twice that. An RBF kernel value
-    has an additional error of eps gamma |x|^2, since |x - z|^2 is computed as |x|^2 + |z|^2 - 2 x'z.
-    """
+    """Return float32 if it moves no decision value of a row like these by more than `ERROR`, else float64."""
+    # Rounding moves each term w_i k_i of a decision value by about eps |w_i k_i| in either direction, so it
+    # moves their sum by about eps |w| max k, and in measurements by at most twice that. An RBF kernel value
+    # has an additional error of eps gamma |x|^2, since |x - z|^2 is computed as |x|^2 + |z|^2 - 2 x'z.
     total = 2.0 * np.sqrt(weights.multiply(weights).sum(axis=1).max(initial=0.0))
     if kernel.kind == PRECOMPUTED:
         size = max(X.max(initial=0.0), -X.min(initial=0.0))

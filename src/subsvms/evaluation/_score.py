@@ -1,7 +1,7 @@
 """The score of a model on the true labels of a test set, though these labels are noisy: an interval.
 
 People answer about some rows (`_draw`). What follows is a limit of a number that grows with two counts
-(`_limits`): it holds for any noise, any model and any number of answers, if the answers are right. The test
+(`_draw`): it holds for any noise, any model and any number of answers, if the answers are right. The test
 set stays as it is: an answer says what the score is, and cleans nothing. To correct the labels that look
 wrong, and score with those, favours models that err as the correction does.
 
@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike
 
 from subsvms._labels import Classes, as_list
 from subsvms._numbers import check_range
-from subsvms.evaluation._draw import Tested
-from subsvms.evaluation._limits import Number, Strata, find_lower, find_upper
+from subsvms.evaluation._draw import Number, Strata, Tested, find_lower, find_upper
 from subsvms.exceptions import InputError, format_value
 
 NAMES = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "f1": "F1"}
@@ -201,15 +200,11 @@ def read_answers(
     n, seen = len(tested.given), set()
     for row in rows:
         if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < n or row in seen:
-            raise InputError(
-                f"rows must be different numbers from 0 to {n - 1}, as drawn; got {format_value(row)}."
-            )
+            expected = f"rows must be different numbers from 0 to {n - 1}, as drawn"
+            raise InputError(f"{expected}; got {format_value(row)}.")
         seen.add(row)
-    classes = Classes(tested.classes)
-    told = [
-        -1 if one is None else classes.find(one, "An answer", ", or None for 'cannot tell'")
-        for one in answers
-    ]
+    classes, what = Classes(tested.classes), ("An answer", ", or None for 'cannot tell'")
+    told = [-1 if one is None else classes.find(one, *what) for one in answers]
     return np.array(rows, dtype=int), np.array(told, dtype=int)
 
 

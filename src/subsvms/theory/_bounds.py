@@ -68,6 +68,11 @@ from subsvms._numbers import check_count, check_range
 from subsvms.exceptions import InputError
 
 FARTHEST = 10**15  # rows; a larger number would be of no use
+RANGES = {  # of the letters that have the same one everywhere
+    "rho": (0, 1, "[)"), "alpha": (0, 1, "[]"), "beta": (0, 0.5, "(]"), "p": (0, 1, "()"),
+    "delta": (0, 0.5, "()"), **dict.fromkeys(("R", "margin", "c"), (0, inf, "()")),
+    **dict.fromkeys(("epsilon", "slack"), (0, inf, "[)")),
+}  # fmt: skip
 
 
 class DrawProbabilities(NamedTuple):
@@ -94,10 +99,7 @@ def draw_probabilities(rho: float, alpha: float, beta: float, p: float = 0.5) ->
     >>> [round(value, 3) for value in draw]
     [0.286, 0.214, 0.5, 0.0]
     """
-    check_range("rho", rho, 0, 1, "[)")
-    check_range("alpha", alpha, 0, 1, "[]")
-    check_range("beta", beta, 0, 0.5, "(]")
-    check_range("p", p, 0, 1, "()")
+    check_letters(rho=rho, alpha=alpha, beta=beta, p=p)
     a_good, a_bad = beta - (1 - alpha) * rho * beta, alpha * rho * beta
     b_good, b_bad = 1 - beta - alpha * rho * beta, (1 - alpha) * rho * beta
     a, b = a_good + a_bad, b_good + b_bad
@@ -114,8 +116,7 @@ def worst_draw_probabilities(rho: float, p: float = 0.5) -> tuple[float, float]:
     >>> worst_draw_probabilities(rho=0.6)
     (0.3125, 0.3125)
     """
-    check_range("rho", rho, 0, 1, "[)")
-    check_range("p", p, 0, 1, "()")
+    check_letters(rho=rho, p=p)
     return p / (1 + rho), (1 - p) / (1 + rho)
 
 
@@ -206,7 +207,7 @@ def smallest_size(r: int, rho: float) -> int:
     (20, 38)
     """
     r = 2 * check_subset(r, r)
-    check_range("rho", rho, 0, 1, "[)")
+    check_letters(rho=rho)
     root = sqrt(log(2) * (log(2) + 2 * r + rho * log(2) - 4) / (1 + rho))
     return max(ceil((1 + rho) * (r - 2 + (1 + rho) * (log(2) + root))), r)
 
@@ -223,7 +224,7 @@ def smallest_size_local(r: int, rho: float) -> int:
     (35, 38)
     """
     r = 2 * check_subset(r, r)
-    check_range("rho", rho, 0, 1, "[)")
+    check_letters(rho=rho)
     root = sqrt((4 * r + rho - 7) / (1 + rho))
     return max(floor((1 + rho) * (r - 2 + (1 + rho) * (1 + root) / 2) + 1e-9) + 1, r)
 
@@ -242,11 +243,7 @@ def generalisation_bound(
     0.034
     """
     check_count("n", n)
-    check_range("R", R, 0, inf, "()")
-    check_range("margin", margin, 0, inf, "()")
-    check_range("delta", delta, 0, 0.5, "()")
-    check_range("c", c, 0, inf, "()")
-    check_range("slack", slack, 0, inf, "[)")
+    check_letters(R=R, margin=margin, delta=delta, c=c, slack=slack)
     return c / n * ((R**2 + slack) / margin**2 * log(n) ** 2 + log(1 / delta))
 
 
@@ -268,9 +265,8 @@ def regular_size(theta: float, *, R: float, margin: float, delta: float, c: floa
 
     r = bisect_left(range(FARTHEST), True, lo=8, key=is_enough)  # log^2 r / r falls from r = e^2 on
     if r == FARTHEST:
-        raise ValueError(
-            f"No r up to {FARTHEST:g} rows brings the bound to theta = {theta!r}: use a larger margin."
-        )
+        found = f"No r up to {FARTHEST:g} rows brings the bound to theta = {theta!r}"
+        raise ValueError(f"{found}: use a larger margin.")
     while r > 1 and is_enough(r - 1):  # below e^2 the bound need not fall: one step at a time
         r -= 1
     return r
@@ -288,7 +284,7 @@ def epsilon(s: int, r: int, *, R: float, margin: float, delta: float, c: float) 
     0.123
     """
     check_subset(s, r)
-    check_range("R", R, 0, inf, "()")
+    check_letters(R=R)
     return generalisation_bound(s, R=R, margin=margin, delta=delta, c=c, slack=4 * R**2 * (s - r))
 
 
@@ -305,9 +301,7 @@ def epsilon_if_regular(theta: float, s: int, r: int, *, R: float, margin: float,
     """
     check_subset(s, r)
     check_range("theta", theta, 0, 0.5, "[)")
-    check_range("R", R, 0, inf, "()")
-    check_range("margin", margin, 0, inf, "()")
-    check_range("c", c, 0, inf, "()")
+    check_letters(R=R, margin=margin, c=c)
     return theta + c / s * 4 * R**2 * (s - r) / margin**2 * log(s) ** 2
 
 
@@ -323,7 +317,7 @@ def uniform_error_rate(error_rate: float, p: float = 0.5) -> float:
     (0.2, 0.5)
     """
     check_range("error_rate", error_rate, 0, inf, "[)")
-    check_range("p", p, 0, 1, "()")
+    check_letters(p=p)
     return error_rate / min(p, 1 - p)
 
 
@@ -337,7 +331,7 @@ def phi(epsilon: float, *, eta: float, delta: float, error_rate: float, p: float
     >>> round(phi(0.05, eta=0.01, delta=0.01, error_rate=0.2), 3)
     0.314
     """
-    check_range("epsilon", epsilon, 0, inf, "[)")
+    check_letters(epsilon=epsilon)
     check_range("error_rate", error_rate, 0, 0.5, "[)")
     kept = _kept(eta, delta)
     return min(kept * (uniform_error_rate(epsilon, p) + error_rate) + 1.0 - kept, 1.0)
@@ -354,7 +348,7 @@ def tolerable_error_rate(epsilon: float, *, eta: float, delta: float, p: float =
     >>> round(tolerable_error_rate(0.05, eta=0.01, delta=0.01), 3)
     0.39
     """
-    check_range("epsilon", epsilon, 0, inf, "[)")
+    check_letters(epsilon=epsilon)
     kept = _kept(eta, delta)
     return 1.0 - uniform_error_rate(epsilon, p) - (1.0 / (2.0 * kept) if kept > 0 else inf)
 
@@ -407,6 +401,12 @@ def votes_needed(phi: float, failure: float) -> int:
     check_range("phi", phi, 0, 0.5, "[)")
     check_range("failure", failure, 0, 1, "()")
     return max(ceil(log(1 / failure) / (2 * (0.5 - phi) ** 2)), 1)
+
+
+def check_letters(**values: float) -> None:
+    """Raise an error unless each value is one that its letter can have."""
+    for name, value in values.items():
+        check_range(name, value, *RANGES[name])
 
 
 def check_subset(s: int, r: int) -> int:

@@ -182,11 +182,9 @@ def largest_rho(error_rate: float, shares: np.ndarray) -> float:
 
 
 def disagreement_limits(measured: Regularity) -> np.ndarray:
-    """Return for each size an upper limit of how often an SVM disagrees with the labels of unseen rows.
-
-    Normal limits of a mean over SVMs, for all sizes at once (Bonferroni). Where errors were counted on a
-    sample of the rows, the variance of the sample, which all SVMs share, is added.
-    """
+    """Return for each size an upper limit of how often an SVM disagrees with the labels of unseen rows."""
+    # Normal limits of a mean over SVMs, for all sizes at once (Bonferroni). Where errors were counted on a
+    # sample of the rows, the variance of the sample, which all SVMs share, is added.
     n_trials = measured.errors.shape[1]
     by_rows = measured.unseen_errors * (1.0 - measured.unseen_errors) / measured.n_judged
     sampled = measured.n_judged < measured.n_rows
@@ -250,7 +248,8 @@ def format_guaranteed(model, needed, phi, failure, rho, measured, counts) -> lis
         kept = 1.0 - min(eta_worst(size, r, rho=rho, p=model.sampling_bias), 1.0)
         sentences.append(
             f"If the wrong labels, however chosen, are at most {round_up(rho)} of the smaller class, a "
-            f"subset has {-(-r // 2)} clean rows of each class with probability at least {round_down(kept)}."
+            f"subset has {-(-r // 2)} clean rows of each class with probability at least "
+            f"{np.floor(kept * 1000 + 1e-9) / 1000:.3f}."
         )
     m = unanimous_withstands(model, counts)
     if m > 0:
@@ -265,19 +264,14 @@ def unanimous_withstands(model: SubSVMClassifier, counts: np.ndarray) -> int:
     """Return how many changed labels a unanimous vote withstands, whatever the row's class."""
     if model.class_weight == "balanced":  # every SVM depends on the sizes of the classes
         return 0
-    every = np.arange(len(counts))
     n = np.full(len(counts), model.n_estimators)
-    votes = Votes(np.diag(n), np.diag(n).astype(float), n)
-    size, p = model.subsample_size, model.sampling_bias
-    return min(int(count_withstood(votes, counts, np.full(len(every), c), size, p=p).min()) for c in every)
+    votes, p = Votes(np.diag(n), np.diag(n).astype(float), n), model.sampling_bias
+    given = (np.full(len(n), c) for c in range(len(n)))
+    return min(int(count_withstood(votes, counts, one, model.subsample_size, p=p).min()) for one in given)
 
 
 def round_up(share: float) -> str:
     return f"{np.ceil(share * 1000 - 1e-9) / 1000:.3f}"
-
-
-def round_down(share: float) -> str:
-    return f"{np.floor(share * 1000 + 1e-9) / 1000:.3f}"
 
 
 def format_estimated(size, phi, seconds, measured, error_rate) -> list[str]:

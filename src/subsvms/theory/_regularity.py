@@ -211,9 +211,8 @@ def check_sizes(sizes: ArrayLike, n_samples: int) -> np.ndarray:
     """Return the sizes sorted, without repetitions."""
     numbers = np.unique(read_array("sizes", sizes, None))
     if numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers[0] < 2 or numbers[-1] > n_samples:
-        raise ValueError(
-            f"sizes must be whole numbers from 2 to the number of rows, {n_samples}; got {sizes!r}."
-        )
+        expected = f"sizes must be whole numbers from 2 to the number of rows, {n_samples}"
+        raise ValueError(f"{expected}; got {sizes!r}.")
     return numbers
 
 
@@ -252,10 +251,8 @@ def count_errors(
 
 
 def quantile_ranks(n: int, quantile: float, level: float) -> tuple[int, int]:
-    """Return the indices of the order statistics that bound a quantile; -1 or n where none does.
-
-    K of n values lie below the quantile, and K is binomial; so the k-th smallest is above it with
-    probability P[K < k], and below it with P[K >= k].
-    """
+    """Return the indices of the order statistics that bound a quantile; -1 or n where none does."""
+    # K of n values lie below the quantile, and K is binomial; so the k-th smallest is above it with
+    # probability P[K < k], and below it with P[K >= k].
     tail = (1.0 - level) / 2.0
     return int(binom.ppf(tail, n, quantile)) - 1, int(binom.ppf(1.0 - tail, n, quantile))

@@ -16,7 +16,7 @@ from subsvms.app.runs.run import Finding, run_in_memory
 from subsvms.app.runs.summary import Written, format_listing, format_result, list_steps
 from subsvms.app.runs.tally import add_doubt
 from subsvms.app.tables.table import read_table
-from subsvms.correction._neighbours import Witnesses
+from subsvms.correction._copies import Witnesses
 from subsvms.correction._notes import format_contradicted
 from subsvms.correction._rule import Halt
 

@@ -20,7 +20,7 @@ from subsvms.app.runs.causes import Carriers
 from subsvms.app.runs.parquet_files import DIGITS, SHARES, SIDES
 from subsvms.app.tables.table import LabelledTable, find_free
 from subsvms.app.tables.text import TableText
-from subsvms.correction._neighbours import Witnesses, find_witnesses
+from subsvms.correction._copies import Witnesses, find_witnesses
 from subsvms.correction._result import Correction, list_suspicious
 
 MOST_LISTED = 100_000  # issues of a table in parts in one file

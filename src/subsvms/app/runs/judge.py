@@ -30,8 +30,8 @@ from subsvms.app.runs.source import Source, Unit, release_memory
 from subsvms.app.runs.tally import Grouping, Tally, read_groups
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
+from subsvms.correction._copies import LARGEST_LIST, read_contents
 from subsvms.correction._judge import Learned
-from subsvms.correction._neighbours import LARGEST_LIST, read_contents
 from subsvms.correction._other_judges import make_votes
 from subsvms.correction._result import FEWEST_LISTED, Correction
 from subsvms.ensemble._votes import Votes

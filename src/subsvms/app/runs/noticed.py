@@ -26,7 +26,7 @@ from subsvms._columns import Table
 from subsvms.app.features.encoder import ColumnEncoder
 from subsvms.app.quoting import show
 from subsvms.app.runs.run import Run
-from subsvms.correction._neighbours import SEARCHED
+from subsvms.correction._copies import SEARCHED
 from subsvms.correction._noise import SMALLEST_CLASS
 from subsvms.exceptions import Sentence, cut, format_percent, name_few
 

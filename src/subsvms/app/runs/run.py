@@ -29,9 +29,9 @@ from subsvms.app.runs.tally import Grouping, Tally, add_doubt, read_groups
 from subsvms.app.tables.files import digest_file
 from subsvms.app.tables.labels import Labels
 from subsvms.app.tables.table import LabelledTable
+from subsvms.correction._copies import find_witnesses
 from subsvms.correction._groups import Kin
 from subsvms.correction._judge import add_witnesses, judge_table
-from subsvms.correction._neighbours import find_witnesses
 from subsvms.correction._notes import format_spared
 from subsvms.correction._result import Correction
 from subsvms.correction._rule import Halt
