@@ -180,7 +180,8 @@ def _as_column(y):
 
 def check_entries(y: Any) -> None:
     """Raise an error if labels are missing or infinite, or of several types, such as text and numbers."""
-    missing = [row for row, label in enumerate(y) if is_missing(label) or _is_infinite(label)]
+    numbers = (float, np.floating)
+    missing = [i for i, one in enumerate(y) if is_missing(one) or isinstance(one, numbers) and np.isinf(one)]
     if missing:
         raise InputError(
             f"Input y contains NaN, None or infinity (inf) in {len(missing)} of {len(y)} rows, the first in "
@@ -255,10 +256,6 @@ def is_missing(label: Any) -> bool:
         return label is None or bool(label != label)
     except (TypeError, ValueError):  # pandas' NA is neither equal nor unequal to anything
         return type(label).__name__ == "NAType"
-
-
-def _is_infinite(label):
-    return isinstance(label, float | np.floating) and bool(np.isinf(label))
 
 
 def check_class_weight(class_weight: Any, classes: np.ndarray, numbers: np.ndarray) -> np.ndarray:

@@ -92,11 +92,6 @@ class Answers:
         some = self.take(np.flatnonzero(places[self.row] >= 0))
         return replace(some, n_rows=len(rows), row=places[some.row])
 
-    def list_about(self, row: int) -> list[tuple[str, int]]:
-        """Return who said which class about a row."""
-        found = np.flatnonzero(self.row == row)
-        return [(self.names[self.person[i]], int(self.label[i])) for i in found]
-
 
 class Said(NamedTuple):
     """The pairs of a person and a class that occur among answers: far fewer than all of them."""

@@ -54,8 +54,6 @@ class Consensus:
     >>> consensus = find_consensus(X, np.transpose(answers), random_state=0)
     >>> int(np.sum(consensus.majority != truth)), int(np.sum(consensus.labels != truth)) < 30
     (56, True)
-    >>> print(consensus.people[2])
-    person 3: 400 answers, right in about ... % (...; by chance ... %); says 'spam' for ... % of 'ham'
     """
 
     answers: Answers
@@ -228,10 +226,11 @@ class Consensus:
         if not self._known[row]:
             return "nobody answered about this row"
         names = [repr(name) for name in self.classes.tolist()]
-        right = {person.name: person.right for person in self.people}
         said: dict[int, list[str]] = {}
-        for name, label in self.answers.list_about(row):
-            said.setdefault(label, []).append(f"{name} (right in {format_percent(right[name])})")
+        for i in np.flatnonzero(self.answers.row == row):
+            who = self.people[self.answers.person[i]]
+            shown = f"{who.name} (right in {format_percent(who.right)})"
+            said.setdefault(int(self.answers.label[i]), []).append(shown)
         best = self._numbers[row]
         heard = sorted(said.items(), key=lambda item: (item[0] != best, -len(item[1]), item[0]))
         says = [(label, name_few(who), "says" if len(who) == 1 else "say") for label, who in heard]

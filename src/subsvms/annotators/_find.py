@@ -95,7 +95,8 @@ def find_consensus(
     judged, log_q = None, None
     notes: tuple[Note, ...] = ()
     if pred_probs is not None:
-        log_q = read_probabilities(pred_probs, read)
+        p = check_probabilities(pred_probs, read.classes, read.n_rows, "pred_probs")
+        log_q = np.log(p + LEAST_JUDGED)
     elif X is not None:
         majority = model.count_majority(read, alone)
         judged, notes = judge_rows(X, read.classes, majority, estimator, n_jobs, seed)
@@ -236,9 +237,3 @@ def scale_values(values: np.ndarray, some: np.ndarray, posterior: np.ndarray) ->
     posterior = posterior / np.maximum(posterior.sum(axis=1, keepdims=True), 1e-300)
     found = minimize(loss, np.concatenate([[1.0], np.zeros(n_classes)]), jac=True, method="L-BFGS-B").x
     return model.normalise(np.exp(found[0]) * values + found[1:])
-
-
-def read_probabilities(pred_probs: Any, answers: Answers) -> np.ndarray:
-    """Return log q from a table of probabilities, checked."""
-    p = check_probabilities(pred_probs, answers.classes, answers.n_rows, "pred_probs")
-    return np.log(p + LEAST_JUDGED)

@@ -113,14 +113,13 @@ def find_constant(answers: Answers) -> np.ndarray:
     n, n_label = n_said[person], np.bincount(answers.label, minlength=answers.n_classes)
     share = (n_label[label] - n + 1.0) / (len(answers) - n + 1.0)  # of the class, among others' answers
     odd = person[(n >= FEW) & (n * np.log(share) < np.log(SAME_BY_CHANCE))]
-    return np.array([one for one in odd.tolist() if _is_contradicted(answers, one)], dtype=int)
 
+    def is_contradicted(one):
+        own = answers.person == one
+        others = answers.label[np.isin(answers.row, answers.row[own]) & ~own]
+        return len(others) == 0 or np.mean(others != answers.label[own][0]) > CONTRADICTED
 
-def _is_contradicted(answers, person):
-    """Return whether others say something else about the rows of a person, who always says the same."""
-    own = answers.person == person
-    others = answers.label[np.isin(answers.row, answers.row[own]) & ~own]
-    return len(others) == 0 or np.mean(others != answers.label[own][0]) > CONTRADICTED
+    return np.array([one for one in odd.tolist() if is_contradicted(one)], dtype=int)
 
 
 def weigh_answers(answers: Answers, *, judged: bool) -> Answers:

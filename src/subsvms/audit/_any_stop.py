@@ -113,11 +113,6 @@ def plan_answers(expected: np.ndarray, allowed: int, need: float) -> tuple[int, 
     return int(looked[best]), round(float(answers[best]))
 
 
-def count_batch(n_answers: int) -> int:
-    """Return how many answers there are until the next plan."""
-    return max(BATCH, int(GROWTH * n_answers))
-
-
 @dataclass(frozen=True)
 class Forecast:
     """About how many answers a target takes in all, and by which factor that may be wrong; 1 is exact."""

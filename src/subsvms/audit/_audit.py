@@ -70,25 +70,13 @@ class Audit(Interview):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from subsvms import correct_labels
-    >>> from subsvms.audit import Audit, SimulatedAnnotator
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.random((1000, 2))
-    >>> clean = np.where(X[:, 0] + X[:, 1] > 1, "high", "low")
-    >>> hidden = (clean == "high") & (rng.random(1000) < X[:, 0] / 1.6)  # errors that depend on the row
-    >>> given = np.where(hidden, "low", clean)
-    >>> correction = correct_labels(X, given, action="review", random_state=0)
-    >>> person = SimulatedAnnotator(clean)  # or your own labelling tool
-    >>> audit = Audit(correction, n_answers=50, random_state=0)
+    >>> from subsvms.audit import Audit, Ranking  # or the correction itself in place of a ranking
+    >>> audit = Audit(Ranking.make(["ham"] * 200, ["spam"] * 200, range(200)), n_answers=30)
     >>> while (row := audit.next_row) is not None:
-    ...     audit.answer(row, person(row))  # "high", "low", or None for "cannot tell"
-    >>> int(np.sum(given != clean)), int(np.sum(audit.labels != clean)) < 60
-    (228, True)
+    ...     audit.answer(row, "spam" if row < 100 else "ham")  # or None for "cannot tell"
     >>> print(audit.claim)
-    You checked 50 labels, drawn partly at random; ... of them were wrong. Confirmed: most of the ... changes
-    are right, with 95 % confidence; ... others were changed without being seen. With 95 % confidence fewer
-    labels are wrong now than without these changes; ...
+    You checked 30 labels, drawn partly at random; ... of them were wrong. ... others were changed without
+    being seen. With 95 % confidence fewer labels are wrong now than if only your 30 answers had been ...
     """
 
     _kinds = {"n_answers": is_count} | dict.fromkeys(("repeat", "held_back", "for_model"), is_switch)
@@ -124,22 +112,7 @@ class Audit(Interview):
     ) -> "Audit":
         """Return an audit that goes on after a confirmation, finished or not: its answers are the first ones.
 
-        Parameters
-        ----------
-        confirmation : Confirmation
-        n_answers, repeat, for_model
-            As of the audit; the answers so far count, and there must be at least as many as the confirmation
-            may take, `most_questions`.
-
-        Examples
-        --------
-        >>> from subsvms.audit import Ranking, confirm
-        >>> changed = [row < 100 for row in range(200)]
-        >>> ranking = Ranking.make(["ham"] * 200, ["spam"] * 200, range(200), flagged=changed)
-        >>> confirmation = confirm(ranking)
-        >>> confirmation.answer(confirmation.next_row, "spam")
-        >>> Audit.after(confirmation, 30).claim.n_answers
-        1
+        Parameters are those of the audit; `n_answers` are at least as many as the confirmation may take.
         """
         check_count("n_answers", n_answers, least=max(confirmation.most_questions, FEWEST_ANSWERS))
         audit = cls(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from subsvms._callers import renamed_attribute
+from subsvms.exceptions import format_count
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ class Claim:
     >>> from subsvms.audit import Audit, Ranking, run_audit
     >>> ranking = Ranking.make(["ham"] * 200, ["spam"] * 200, range(200))  # the first rows are suspected most
     >>> audit = run_audit(Audit(ranking, 30), lambda row: "spam" if row < 100 else "ham")
-    >>> print(audit.claim)
-    You checked 30 labels, drawn partly at random; ...
+    >>> audit.claim.n_answers, audit.claim.finished
+    (30, True)
     """
 
     n_answers: int
@@ -186,22 +187,19 @@ class Progress:
 def format_claim(claim: Claim) -> str:
     said = [_format_set(one, claim) for one in claim.sets]
     if len(claim.standing) and not any(one.name == "changes" for one in claim.sets):
-        n = _count(len(claim.standing), "change")
+        n = format_count(len(claim.standing), "change")
         said.insert(0, f"The {n} of the rule stand so far, without a claim.")
     if not claim.is_confirmation:
-        said = [_format_answers(claim), *said, _format_rings(claim)]
+        n, wrong = format_count(claim.n_answers, "label"), claim.n_overturned
+        checked = f"You checked {n}, drawn partly at random; {wrong} of them {_was(wrong)} wrong."
+        said = [checked, *said, _format_rings(claim)]
     return " ".join(said) or "The rule changed no label and held none back: there is nothing to confirm."
-
-
-def _format_answers(claim):
-    n, wrong = _count(claim.n_answers, "label"), claim.n_overturned
-    return f"You checked {n}, drawn partly at random; {wrong} of them {_was(wrong)} wrong."
 
 
 def _format_set(one, claim):
     """Return what is said of a set that people were asked about first."""
     is_change = one.name == "changes"
-    what = _count(one.n_rows, "change" if is_change else "label")
+    what = format_count(one.n_rows, "change" if is_change else "label")
     what += "" if is_change else " that the rule held back"
     right = f"{one.n_hits} {_was(one.n_hits)} {'right' if is_change else 'wrong'}"
     if one.verdict == "passed":
@@ -232,7 +230,7 @@ def _format_rings(claim):
     n, checked, hits = (
         sum(getattr(ring, name) for ring in claim.rings) for name in ("n_changed", "n_checked", "n_hits")
     )
-    than = f"if only your {_count(claim.n_answers, 'answer')} had been entered"
+    than = f"if only your {format_count(claim.n_answers, 'answer')} had been entered"
     better = f"fewer labels are wrong now than {'without these changes' if claim.sets else than}"
     if claim.threshold > 0.5:
         better = "more than two thirds of these were wrong"
@@ -254,10 +252,6 @@ def count_found(claim: Claim) -> str:
     others = "other" if n_changed == 1 else "others"
     standing = f", {len(claim.standing)} as the rule changed them" if len(claim.standing) else ""
     return f"{claim.n_overturned} overturned, {n_changed} {others} changed unseen{bound}{standing}"
-
-
-def _count(n, noun):
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _format_sure(claim):

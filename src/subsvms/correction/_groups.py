@@ -53,10 +53,6 @@ class Groups:
         bags = tuple(find_bags(own[subsets], len(every), every) for subsets in ensembles)
         return replace(self, bags=bags, redrawn=redrawn)
 
-    def find(self, X: Table) -> np.ndarray | None:
-        """Return the groups of rows that were not learned from, -1 for none; None if they are not known."""
-        return None if self.finder is None else self.finder.find(X)
-
     def find_bags(self, numbers: np.ndarray | None, ensemble: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the subsets that saw a row of each of these groups; None if none did."""
         if numbers is None or not (numbers >= 0).any():

@@ -78,7 +78,9 @@ class Learned:
             asked = np.ascontiguousarray(asked[:, self.rows[self.in_pool]])
         main = second = None
         if self.groups is not None:
-            own = self.groups.find(asked) if groups is None else groups[others]
+            own = None if groups is None else groups[others]
+            if groups is None and self.groups.finder is not None:
+                own = self.groups.finder.find(asked)
             main = self.groups.find_bags(own, 0)
             second = None if main is None or self.second is None else self.groups.find_bags(own, 1)
         votes = count_votes(self.model.voters_, asked, effort, bags=main)

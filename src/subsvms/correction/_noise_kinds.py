@@ -64,7 +64,8 @@ class Kind(NamedTuple):
     def weigh(self, counts: np.ndarray, before: "ClassNoise") -> "ClassNoise":
         """Return what expected counts of (true, given) say about the noise."""
         n_classes = len(counts)
-        other, noisy, on = ~np.eye(n_classes, dtype=bool), self.group >= 0, self._mark_ways()
+        other, noisy, on = ~np.eye(n_classes, dtype=bool), self.group >= 0, np.zeros(counts.shape, dtype=bool)
+        on[tuple(np.array(self.ways, dtype=int).reshape(-1, 2).T)] = True
         by_chance = np.where(noisy, np.exp(before.log_rates[:, 0]), 0.0)[:, None] * np.exp(before.log_spread)
         by_way = np.where(on, np.exp(before.log_rates[:, 1:] + before.log_ways), 0.0)
         lost = counts * np.where(other, by_chance / np.maximum(by_chance + by_way, IMPOSSIBLE**2), 0.0)
@@ -98,11 +99,6 @@ class Kind(NamedTuple):
         matrix = (1.0 - rho)[:, None] * ways + rho[:, None] * spread
         expected = np.exp(log_matrix)
         return ClassNoise(self, counts, expected, divergence, matrix, log_ways, log_spread, log_rates)
-
-    def _mark_ways(self):
-        on = np.zeros((len(self.group), len(self.group)), dtype=bool)
-        on[tuple(np.array(self.ways, dtype=int).reshape(-1, 2).T)] = True
-        return on
 
 
 class ClassNoise(NamedTuple):

@@ -83,10 +83,6 @@ class Correction(Verdicts):
     >>> correction = correct_labels(X, y, random_state=0)
     >>> correction.labels[:3], correction.changed[:3]
     (array(['cat', 'cat', 'cat'], dtype='<U3'), array([ True,  True,  True]))
-    >>> correction.to_frame()[["given_label", "suggested_label", "action"]].head(2)
-      given_label suggested_label action
-    0         dog             cat    fix
-    1         dog             cat    fix
     >>> print(correction.explain(0))
     fix: 100 % of 938 SVMs vote 'cat', the label is 'dog'; probability of 'cat' is 0.949, the largest
     """
