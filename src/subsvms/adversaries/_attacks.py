@@ -169,9 +169,7 @@ def region_flips(
     own = largest if label is None else Classes(budget.classes).find(label, "label")
     group = budget.group(own, budget.n_flips, "choose a larger class")
     centre = make_rng(random_state).choice(group[0])
-    measure = (
-        euclidean_distances if sparse.issparse(X) else cdist
-    )  # by differences: equal rows are equally near
+    measure = euclidean_distances if sparse.issparse(X) else cdist  # so equal rows are equally near
     distance = measure(X[[centre]], X)[0]
     distance[centre] = 0.0
     rows = budgets.take_highest(-distance, [group])

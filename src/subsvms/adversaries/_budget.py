@@ -107,9 +107,8 @@ def set_budget(attack: str, y: ArrayLike, error_rate: Share, rho: Share, alpha: 
         )
     smaller = int(np.argmin(sizes))
     counts = {1 - smaller: round(alpha * n_flips), smaller: n_flips - round(alpha * n_flips)}
-    return budget._replace(
-        groups=[budget.group(number, n, Sentence("change {alpha}")) for number, n in counts.items()]
-    )
+    change = Sentence("change {alpha}")
+    return budget._replace(groups=[budget.group(number, n, change) for number, n in counts.items()])
 
 
 def _check_labels(attack, y):

@@ -48,9 +48,7 @@ OWN_CLASS = 1.0  # rows of each class that the pooled matrix is right about, bef
 OTHER_CLASS = 0.1  # and rows for each pair of classes, so that nothing is impossible
 ANCHOR = 1.0  # the pooled matrix is half that of the votes; with 4 about as many labels were wrong
 N_STEPS, SETTLED, DAMPED = 50, 1e-3, 20  # at most; largest change of a probability; steps before damping
-LEAST_PROBABILITY = (
-    1e-6  # no answer is less probable: where most of a person's answers are left out, sums get small
-)
+LEAST_PROBABILITY = 1e-6  # of an answer: where most of a person's are left out, sums get small
 
 
 class Powers(NamedTuple):

@@ -25,16 +25,11 @@ from subsvms.annotators._answers import FEW, Answers
 
 LEVELS = np.array([0.0, 0.5, 1.0])  # shares r; with quarters as many labels were wrong
 ALWAYS = 0.995  # how often copies agree: a slip in two hundred rows does not prove the contrary
-USUAL, LEAST_PAIRS = (
-    0.1,
-    0.01,
-)  # frequency of each share above 0 before anything is seen; weight of it in pairs
+USUAL, LEAST_PAIRS = 0.1, 0.01  # frequency of each share above 0 before anything is seen; its weight in pairs
 LITTLE = 0.05  # a smaller r_uv is none: where nobody copies, all answers count one
 CONTRADICTED = 0.25  # share of others' answers; people who know better than chance err less often
 PAIRS_ALONE = 5.0  # pairs that are known not to copy before anybody answers
-SAME_BY_CHANCE = (
-    0.001  # probability that somebody says the same every time, or that two always agree, by chance
-)
+SAME_BY_CHANCE = 0.001  # probability of saying the same every time, or of always agreeing, by chance
 SURE = 0.98  # nobody is right more often, or less often than by 1 - SURE
 LIKE_OTHERS = 1.25  # pairs' weight of the mean person in a_u, about two or three answers
 EARLY, N_STEPS = 20, 30  # whole copies are found first, without groups: else good people were one group

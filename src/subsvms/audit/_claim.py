@@ -227,9 +227,8 @@ def _format_rings(claim):
             return f"So far no {other} is changed."
         most = "two thirds" if claim.threshold > 0.5 else "most"
         return f"No {other} was changed: the answers did not show {most} of any set to be wrong."
-    n, checked, hits = (
-        sum(getattr(ring, name) for ring in claim.rings) for name in ("n_changed", "n_checked", "n_hits")
-    )
+    counts = ((ring.n_changed, ring.n_checked, ring.n_hits) for ring in claim.rings)
+    n, checked, hits = map(sum, zip(*counts, strict=True))
     than = f"if only your {format_count(claim.n_answers, 'answer')} had been entered"
     better = f"fewer labels are wrong now than {'without these changes' if claim.sets else than}"
     if claim.threshold > 0.5:

@@ -108,9 +108,8 @@ def estimate_error_rate(
         raise InputError(f"Answers must be about rows with a label that nobody verified; got row {odd[0]!r}.")
     found = [None if label is None else ranking.number(label) for label in answers.values()]
     n, untold = len(found), sum(one is None for one in found)
-    wrong = sum(
-        one is not None and one != ranking.given[row] for row, one in zip(answers, found, strict=True)
-    )
+    pairs = zip(answers, found, strict=True)
+    wrong = sum(one is not None and one != ranking.given[row] for row, one in pairs)
     side = (1.0 + level) / 2.0
     low, high = float(lower_limit(wrong, n, side)), float(upper_limit(wrong + untold, n, side))
     return ErrorRate(n, int(wrong), untold, len(ranking.order), low, high, level)

@@ -62,9 +62,8 @@ class SimulatedAnnotator:
         self.error_rate = error_rate
         self.suggested = None if suggested is None else _read_labels("suggested", suggested)
         if self.suggested is not None and len(self.suggested) != len(self.truth):
-            raise InputError(
-                f"suggested must have a label for each of {len(self.truth)} rows; got {len(self.suggested)}."
-            )
+            n, expected = len(self.truth), "suggested must have a label for each of"
+            raise InputError(f"{expected} {n} rows; got {len(self.suggested)}.")
         self.random_state = check_seed(random_state)
         self._classes = sorted(set(self.truth) - {None})
         self._times: dict[int, int] = {}

@@ -86,9 +86,8 @@ class Ranking:
             raise InputError("quality must be one finite number for each row.")
         if n < 2 or any(one.shape != (n,) for one in labels):
             lengths = f"{labels[0].size}, {labels[1].size} and {n}"
-            raise InputError(
-                f"given, suggested and quality must have equal lengths, at least 2; got {lengths}."
-            )
+            expected = "given, suggested and quality must have equal lengths, at least 2"
+            raise InputError(f"{expected}; got {lengths}.")
         classes, numbers = check_labels(np.concatenate(labels), 2 * n)
         same = np.flatnonzero(numbers[:n] == numbers[n:])
         if len(same):
@@ -164,10 +163,8 @@ def check_answer(i: int, pair: Any, n_classes: int) -> tuple[int, int | None]:
         raise InputError(f"Answer {i} of the audit must be a row and a class; got {format_value(pair)}.")
     row, number = pair
     if number is not None and not (is_count(number) and number < n_classes):
-        raise InputError(
-            f"Answer {i} of the audit must be a class from 0 to {n_classes - 1} or None; got "
-            f"{format_value(number)}."
-        )
+        expected = f"Answer {i} of the audit must be a class from 0 to {n_classes - 1} or None"
+        raise InputError(f"{expected}; got {format_value(number)}.")
     return row, number
 
 

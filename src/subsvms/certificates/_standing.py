@@ -115,9 +115,8 @@ def certify_together(
         doubtful = agree(found, first) & (found.withstands > 0) & (found.withstands < n_flips)
         shares.add(weights, scores, found, np.flatnonzero(doubtful))
 
-    certificate = _exact.certify_rows(
-        committee, rows=asked, n_carriers=n_carriers, on_progress=on_progress, look=look
-    )
+    how: dict[str, Any] = {"rows": asked, "n_carriers": n_carriers, "on_progress": on_progress, "look": look}
+    certificate = _exact.certify_rows(committee, **how)
     agreeing = agree(certificate, 0)
     n_safe = int(np.sum(agreeing & (certificate.withstands >= n_flips)))
     n_left = int(shares.n_rows.sum()) - bound_turned(shares.sums / UNIT, shares.n_rows, n_flips)

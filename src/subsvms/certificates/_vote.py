@@ -219,9 +219,8 @@ def certified_curve(withstood: ArrayLike, max_changes: int | None = None) -> Cer
     """
     found: np.ndarray = read_array("withstood", withstood, np.int64)
     if found.ndim != 1 or found.size == 0 or found.min() < 0:
-        raise InputError(
-            "withstood must hold numbers of at least 0, for at least one row, as from count_withstood."
-        )
+        expected = "withstood must hold numbers of at least 0, for at least one row"
+        raise InputError(f"{expected}, as from count_withstood.")
     last = int(found.max())
     if max_changes is not None:
         check_count("max_changes", max_changes, least=0)

@@ -114,9 +114,8 @@ class Kin(NamedTuple):
         """Return what to know of them; nothing where equal rows are to be expected."""
         told, n = [], sum(map(len, self.contradictory))
         if n and (self.first or not self.left_alone):
-            words = (
-                f"{CONTRADICTORY} {BY_NATURE if self.left_alone else TOGETHER}{FIRST if self.first else ''}"
-            )
+            why = BY_NATURE if self.left_alone else TOGETHER
+            words = f"{CONTRADICTORY} {why}{FIRST if self.first else ''}"
             told.append(Note("contradictory", words, n=f"{n:,}"))
         if (n := sum(map(len, self.sets))) >= RARE * self.n_rows:  # of a few the report speaks
             told.append(Note("copies", COPIES, n=f"{n:,}"))

@@ -175,17 +175,15 @@ def judge_votes(
     return learned.judge(given, votes, rows, verified, kin=learned.kin, **more)
 
 
-def add_witnesses(
-    correction: Correction, X: Table, n_witnesses: int, *, precomputed: bool = False
-) -> Correction:
+def add_witnesses(correction: Correction, X: Table, n: int, *, precomputed: bool = False) -> Correction:
     """Return a correction with witnesses for the flagged rows, among the rows that are not suspicious."""
-    if n_witnesses == 0:
+    if n == 0:
         return correction
     announce("finding witnesses")
     suspicious = list_suspicious(correction)
     flagged = suspicious[correction.flagged[suspicious]]
     witnesses = find_witnesses(
         X, correction.given, flagged, correction.compared[flagged], suspicious=suspicious,
-        n_witnesses=n_witnesses, precomputed=precomputed,
+        n_witnesses=n, precomputed=precomputed,
     )  # fmt: skip
     return replace(correction, witnesses=witnesses)

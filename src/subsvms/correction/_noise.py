@@ -190,9 +190,8 @@ def _estimate(mean_value, given, classes, answers=None, rates=None):
     if len(large) < 2:
         return nothing
     used = np.isin(given, large)
-    learned = integrate_kinds(
-        mean_value[np.ix_(used, large)], np.searchsorted(large, given[used]), narrow(answers, large)
-    )
+    values, numbers = mean_value[np.ix_(used, large)], np.searchsorted(large, given[used])
+    learned = integrate_kinds(values, numbers, narrow(answers, large))
     mixture = embed(learned, large, counts)
     unknown[large] = mixture.rate_interval[large]
     return NoiseEstimate(

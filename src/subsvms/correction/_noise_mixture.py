@@ -195,9 +195,8 @@ def reweigh(explanation: Explanation, factor: np.ndarray) -> Explanation:
     """Return an explanation of the table from one of fitted rows; classes occur `factor` times as often."""
     softmax, noise = explanation.softmax, explanation.noise
     weights, shares = (part * factor / (part @ factor) for part in (softmax.weights, explanation.shares))
-    return explanation._replace(
-        softmax=softmax._replace(weights=weights), shares=shares, noise=noise.reweigh(factor)
-    )
+    softmax, noise = softmax._replace(weights=weights), noise.reweigh(factor)
+    return explanation._replace(softmax=softmax, shares=shares, noise=noise)
 
 
 def find_limits(counts: np.ndarray, weight: np.ndarray) -> tuple[float, float]:

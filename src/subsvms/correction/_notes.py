@@ -72,9 +72,8 @@ UNSURE = (
     "It is not known how many rows of {classes} are labelled wrongly, so labels that would change to it may "
     "be right: let some answers confirm the changes before you use the result."
 )
-HARDLY_TOLD_APART = Note(
-    "noisy", "The labels are so noisy that they hardly distinguish the classes: no label was changed."
-)
+NOISY = "The labels are so noisy that they hardly distinguish the classes: no label was changed."
+HARDLY_TOLD_APART = Note("noisy", NOISY)
 CONTRADICTED = (
     "{who} contradicts {labels}. That may be wrong labels or an attack, but classes that overlap look the "
     "same{half}. Nothing in the table can show which: look at some of these rows, or make an audit, before "
@@ -279,9 +278,8 @@ def format_contradicted(
     who = "The vote" if judge is None else judge[0].upper() + judge[1:]
     labels = [f"most rows labelled {name_few(classes)}"] if classes else []
     labels += [] if share is None else [f"{format_percent(share)} of all labels"]
-    return Note(
-        "contradicted", CONTRADICTED, who=who, labels=", and ".join(labels), half=HALF if half else ""
-    )
+    both = ", and ".join(labels)
+    return Note("contradicted", CONTRADICTED, who=who, labels=both, half=HALF if half else "")
 
 
 def format_many(
@@ -326,9 +324,7 @@ class Case(NamedTuple):
     halt: int
 
 
-def format_vote(
-    names: list[str], n_voters: int, winner: int, n_votes: float, judge: str | None = None
-) -> str:
+def format_vote(names: list, n_voters: int, winner: int, n_votes: float, judge: str | None = None) -> str:
     if n_voters == 0:
         return "no SVM can judge it" if judge is None else f"{judge} cannot judge it"
     if judge is not None:
@@ -377,9 +373,8 @@ def format_reason(case: Case, names: list[str], settings: Settings, judge: str |
         if settings.rule == "majority":
             limit = f"but {most} {decide}{share}"
         return f"{action}: {vote}, the label is {given}; {chance}, {limit}"
-    limit = (
-        f"a change needs more than {least:g} for {compared}" if least else "the label is the most probable"
-    )
+    limit = f"a change needs more than {least:g} for {compared}"
+    limit = limit if least else "the label is the most probable"
     if 0 < least < 0.5:
         limit += f" and more than for {given}"
     if settings.rule == "majority":

@@ -124,9 +124,9 @@ def find_sides(given: np.ndarray, values: np.ndarray, judgement: Judgement, b: i
 def compare_sides(look: CloserLook, sides: Sides) -> float:
     """Return the chance that noise alone separates the two sides as well as the closer look does."""
     rng = np.random.default_rng(look.seed)
+    both = (sides.joining, sides.there)
     parts = [
-        rows if len(rows) <= LARGEST_SIDE else rng.choice(rows, LARGEST_SIDE, replace=False)
-        for rows in (sides.joining, sides.there)
+        one if len(one) <= LARGEST_SIDE else rng.choice(one, LARGEST_SIDE, replace=False) for one in both
     ]
     side = np.repeat([1, 0], [len(rows) for rows in parts])
     values = look.separate(np.concatenate(parts), side)
@@ -140,11 +140,9 @@ def compare_sides(look: CloserLook, sides: Sides) -> float:
     return float(norm.sf((area - sides.largest) / deviation))
 
 
-def update_overlap(
-    overlap: Overlap, judgement: Judgement, given: np.ndarray, verified: np.ndarray
-) -> Overlap:
+def update_overlap(overlap: Overlap, judged: Judgement, given: np.ndarray, verified: np.ndarray) -> Overlap:
     """Return how far overlap explains changes, after people looked at some of them."""
-    agreement = weigh_agreement(judgement, given, verified)
+    agreement = weigh_agreement(judged, given, verified)
     heard = (agreement != 0.0) & ~overlap.untested
     least = EVEN / (1.0 + EVEN)  # what the features say is never certain: people know better
 
@@ -153,9 +151,8 @@ def update_overlap(
 
     weight = update(overlap.weight)
     refused = np.flatnonzero((overlap.weight <= 0.5) & (weight > 0.5))
-    return overlap._replace(
-        weight=weight, refused=tuple(refused.tolist()), doubt=np.minimum(update(overlap.doubt), overlap.doubt)
-    )
+    doubt = np.minimum(update(overlap.doubt), overlap.doubt)
+    return overlap._replace(weight=weight, refused=tuple(refused.tolist()), doubt=doubt)
 
 
 def weigh_agreement(judgement: Judgement, given: np.ndarray, verified: np.ndarray) -> np.ndarray:

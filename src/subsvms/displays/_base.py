@@ -1,6 +1,5 @@
 """What the displays share: colours, axes, class names, and how they are made from an estimator."""
 
-from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -12,13 +11,10 @@ COLOURS = "#0072B2", "#D55E00", "#009E73", "#CC79A7"  # Okabe and Ito's, distinc
 LONGEST_NAME = 24  # characters of a class name
 
 
-class Display(ABC):
-    """A picture that can be made from a correction, and so from a fitted `LabelCorrector`."""
+class Display:
+    """A picture with a `from_correction`, which can also be made from a fitted `LabelCorrector`."""
 
-    @classmethod
-    @abstractmethod
-    def from_correction(cls, correction: Any, *, ax: Any = None, **options: Any) -> Self:
-        """Draw a correction."""
+    from_correction: Any
 
     @classmethod
     def from_estimator(cls, corrector: Any, *, ax: Any = None, **options: Any) -> Self:

@@ -117,6 +117,5 @@ def take_lists(rows: Rows, numbers: np.ndarray) -> Rows:
     lengths = np.diff(rows.pointer)[numbers]
     pointer = np.concatenate([[0], np.cumsum(lengths)])
     entries = np.repeat(rows.pointer[numbers] - pointer[:-1], lengths) + np.arange(pointer[-1])
-    return rows._replace(
-        pointer=pointer, column=rows.column[entries], value=rows.value[entries], norm=rows.norm[numbers]
-    )
+    parts = {"column": rows.column[entries], "value": rows.value[entries], "norm": rows.norm[numbers]}
+    return rows._replace(pointer=pointer, **parts)

@@ -190,9 +190,8 @@ def check_endings(ending: np.ndarray, intercept: np.ndarray, tol: float, max_ite
 
     # Not the gap: some versions of numba turn max(NaN, 0) into 0.
     if n_lost := int(np.sum(~np.isfinite(intercept))):
-        raise ValueError(
-            f"The kernel overflows in {n_lost} of {len(ending)} SVMs: scale the features or lower the degree."
-        )
+        lost = f"The kernel overflows in {n_lost} of {len(ending)} SVMs"
+        raise ValueError(f"{lost}: scale the features or lower the degree.")
     reasons = {
         CUT: f"did not reach tol={tol:g}, because of max_iter={max_iter} or of rounding errors: raise "
         "max_iter or tol, lower C, or scale the features",

@@ -70,9 +70,8 @@ class Comparison(Limits):
             asked = f"All {self.n_differ} rows on which the models differ were asked about"
             found = f"{asked}: the accuracies on the true labels differ by {low}"
         answers = format_answers(self)
-        return (
-            f"{found} percentage points, if the {answers} are right; with the labels as given it is {noisy}."
-        )
+        given = f"with the labels as given it is {noisy}"
+        return f"{found} percentage points, if the {answers} are right; {given}."
 
 
 def format_answers(found: Limits) -> str:
@@ -188,9 +187,7 @@ def compare_models(
     return Comparison(low / n, high / n, level, float(noisy), *counts)
 
 
-def read_answers(
-    tested: Tested, rows: Sequence[int], answers: Sequence[Any]
-) -> tuple[np.ndarray, np.ndarray]:
+def read_answers(tested: Tested, rows: Sequence, answers: Sequence) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows, and what the answers are: class numbers, -1 for "cannot tell"."""
     rows, answers = as_list(rows), as_list(answers)
     if len(rows) != len(answers):
