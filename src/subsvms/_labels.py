@@ -123,10 +123,8 @@ def check_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
         raise InputError("Complex data not supported: y must hold labels, that is, text or whole numbers.")
     y = _as_column(y)
     if len(y) != n_samples:
-        raise InputError(
-            f"X and y must have the same number of rows; got {n_samples} and {len(y)}: "
-            "give one label for each row."
-        )
+        said = f"X and y must have the same number of rows; got {n_samples} and {len(y)}"
+        raise InputError(f"{said}: give one label for each row.")
     if y.dtype.kind in "fO":
         check_entries(y)
     if y.dtype == object and isinstance(y[0], Number):
@@ -170,10 +168,8 @@ def _as_column(y):
     except (TypeError, ValueError) as error:
         raise InputError(f"{str(error).rstrip('.')}: give one label for each row.") from None
     if column.dtype.kind in "mMV":
-        raise InputError(
-            f"Unknown label type: y must hold text, whole numbers or booleans, but holds {column.dtype}: "
-            "convert the labels, for example with [str(label) for label in y]."
-        )
+        said = f"Unknown label type: y must hold text, whole numbers or booleans, but holds {column.dtype}"
+        raise InputError(f"{said}: convert the labels, for example with [str(label) for label in y].")
     own_type = not isinstance(getattr(y, "dtype", column.dtype), np.dtype)
     return np.array(list(y)) if own_type and column.dtype.kind == "f" else column  # pandas' Int64, say
 
@@ -183,19 +179,15 @@ def check_entries(y: Any) -> None:
     numbers = (float, np.floating)
     missing = [i for i, one in enumerate(y) if is_missing(one) or isinstance(one, numbers) and np.isinf(one)]
     if missing:
-        raise InputError(
-            f"Input y contains NaN, None or infinity (inf) in {len(missing)} of {len(y)} rows, the first in "
-            f"row {missing[0]}: drop these rows or label them first."
-        )
+        said = f"Input y contains NaN, None or infinity (inf) in {len(missing)} of {len(y)} rows"
+        raise InputError(f"{said}, the first in row {missing[0]}: drop these rows or label them first.")
     kinds = {
         "text" if isinstance(label, str) else "number" if isinstance(label, Number) else type(label).__name__
         for label in y
     }
     if len(kinds) > 1:
-        raise InputError(
-            f"Unknown label type: y must hold labels of one type, but holds {' and '.join(sorted(kinds))}: "
-            "convert them, for example with [str(label) for label in y]."
-        )
+        said = f"Unknown label type: y must hold labels of one type, but holds {' and '.join(sorted(kinds))}"
+        raise InputError(f"{said}: convert them, for example with [str(label) for label in y].")
 
 
 def check_some_labels(y: Any, n_samples: int) -> tuple[np.ndarray, np.ndarray]:

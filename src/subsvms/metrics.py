@@ -44,9 +44,7 @@ def skew_insensitive_f_score(y_true: ArrayLike, y_pred: ArrayLike, *, pos_label:
     proposed: Any = y_pred == pos_label
     if not positive.any() or positive.all():
         which = "no row" if not positive.any() else "every row"
-        raise ValueError(
-            f"y_true must hold both classes, but {which} has the label pos_label={pos_label!r}: "
-            "name the positive class with pos_label."
-        )
+        said = f"y_true must hold both classes, but {which} has the label pos_label={pos_label!r}"
+        raise ValueError(f"{said}: name the positive class with pos_label.")
     tpr, fpr = np.mean(proposed[positive]), np.mean(proposed[~positive])
     return float(2.0 * tpr / (tpr + fpr + 1.0))

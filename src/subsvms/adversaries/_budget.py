@@ -122,10 +122,8 @@ def _check_labels(attack, y):
             raise TypeError
         classes, numbers, sizes = np.unique(clean, return_inverse=True, return_counts=True)
     except TypeError:  # also what cannot be sorted, and pandas' NA
-        raise InputError(
-            f"{attack} needs a label for each row, all of one type; some are missing or of another type: "
-            "drop these rows or convert the labels."
-        ) from None
+        said = f"{attack} needs a label for each row, all of one type; some are missing or of another type"
+        raise InputError(f"{said}: drop these rows or convert the labels.") from None
     if len(classes) < 2:
         raise InputError(f"{attack} needs labels of at least two classes; got {len(classes)}.")
     return clean, classes, numbers, sizes
@@ -138,10 +136,8 @@ def check_features(X: Any, n_samples: int) -> Any:
     except (TypeError, ValueError) as error:
         raise InputError(f"X must be a table of numbers, but {' '.join(str(error).split())}") from None
     if X.shape[0] != n_samples:
-        raise InputError(
-            f"X and y must have the same number of rows; got {X.shape[0]} and {n_samples}: "
-            "give one label for each row."
-        )
+        said = f"X and y must have the same number of rows; got {X.shape[0]} and {n_samples}"
+        raise InputError(f"{said}: give one label for each row.")
     if sparse.issparse(X) and max(X.nnz, *X.shape) < 2**31:
         X = sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
     return X

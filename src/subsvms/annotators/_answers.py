@@ -129,10 +129,8 @@ def read_answers(answers: Any, n_rows: int | None = None, classes: Any = None) -
         label = np.array([known_classes.find(one, "An answer") for one in labels])
     beyond = np.flatnonzero((rows < 0) | (rows >= n_rows))
     if len(beyond):
-        raise InputError(
-            f"answers must be about rows from 0 to {n_rows - 1}; got row {rows[beyond[0]]}: number the rows "
-            "of X from 0."
-        )
+        said = f"answers must be about rows from 0 to {n_rows - 1}; got row {rows[beyond[0]]}"
+        raise InputError(f"{said}: number the rows of X from 0.")
     cells = np.unique((rows * np.int64(len(names)) + person) * len(found) + label)  # the same twice is once
     pair, label = cells // len(found), cells % len(found)
     _, of, times = np.unique(pair, return_inverse=True, return_counts=True)
@@ -143,20 +141,16 @@ def read_answers(answers: Any, n_rows: int | None = None, classes: Any = None) -
 def _count_rows(rows):
     n_rows, n_seen = max(rows) + 1, len(set(rows))
     if n_rows > MOST_ROWS and n_rows > MOST_EMPTY * n_seen:
-        raise InputError(
-            f"row must number the rows from 0, but {n_seen:,} rows have numbers up to {n_rows - 1:,}: number "
-            "them first, for example with pandas.factorize."
-        )
+        said = f"row must number the rows from 0, but {n_seen:,} rows have numbers up to {n_rows - 1:,}"
+        raise InputError(f"{said}: number them first, for example with pandas.factorize.")
     return n_rows
 
 
 def _check_kinds(labels):
     odd = next((one for one in labels if not isinstance(one, str | Number | np.bool_)), None)
     if odd is not None:
-        raise InputError(
-            f"answers must be text, whole numbers or booleans; got {format_value(odd)}: give one label an "
-            "answer."
-        )
+        said = f"answers must be text, whole numbers or booleans; got {format_value(odd)}"
+        raise InputError(f"{said}: give one label an answer.")
     if len({isinstance(one, str) for one in labels}) > 1:
         raise InputError(
             "answers must be of one type, but are text and numbers: convert them, for example with str."
@@ -168,10 +162,8 @@ def _read_lines(answers, n_rows):
     columns = _list_columns(answers)
     twice = [name for name, count in Counter(columns or ()).items() if count > 1]
     if twice:
-        raise InputError(
-            f"answers must have each column once, but {format_value(twice[0])} is there twice: rename one of "
-            "them."
-        )
+        said = f"answers must have each column once, but {format_value(twice[0])} is there twice"
+        raise InputError(f"{said}: rename one of them.")
     if columns is not None and all(name in columns for name in LONG):
         rows = [_as_row(value) for value in as_list(answers["row"])]
         labels, people = as_list(answers["label"]), as_list(answers["person"])

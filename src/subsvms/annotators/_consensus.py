@@ -270,10 +270,8 @@ class Consensus:
         if judged is None:
             known = np.unique(self._majority[self._majority >= 0])
             if len(known) < 2:
-                raise InputError(
-                    "A correction needs two classes, but the majority says the same of every row: read "
-                    "labels and confidence of the consensus instead."
-                )
+                said = "A correction needs two classes, but the majority says the same of every row"
+                raise InputError(f"{said}: read labels and confidence of the consensus instead.")
             how: dict[str, Any] = {"estimator": "probabilities", "n_witnesses": 0, "random_state": 0}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", LabelNoiseWarning)  # about a rule that the consensus replaces

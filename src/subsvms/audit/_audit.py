@@ -92,10 +92,8 @@ class Audit(Interview):
         for name, value in (("repeat", repeat), ("held_back", held_back), ("for_model", for_model)):
             check_type(name, value, "True or False", bool, np.bool_, int, type(None))
         if n_answers > len(ranking.order):
-            raise InputError(
-                f"n_answers must be at most the number of labels to ask about, {len(ranking.order)}; "
-                f"got {n_answers}."
-            )
+            said = f"n_answers must be at most the number of labels to ask about, {len(ranking.order)}"
+            raise InputError(f"{said}; got {n_answers}.")
         if for_model and ranking.several:
             n = len(ranking.classes)
             raise InputError(f"for_model needs two classes, and there are {n}: leave it out.")

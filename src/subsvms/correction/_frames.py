@@ -91,10 +91,8 @@ def _find_label(index, label):
     try:
         place = index.get_loc(label)  # a number; a slice or a mask where a label occurs several times
     except (KeyError, TypeError, ValueError, unfit):
-        raise InputError(
-            f"index must be a label of the data frame's index, or a list of such; got {format_value(label)}, "
-            "which it does not have."
-        ) from None
+        said = "index must be a label of the data frame's index, or a list of such"
+        raise InputError(f"{said}; got {format_value(label)}, which it does not have.") from None
     return np.arange(len(index))[place] if isinstance(place, slice | np.ndarray) else np.array(place)
 
 

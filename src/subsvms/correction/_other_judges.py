@@ -131,10 +131,8 @@ def predict_rows(
     sizes = np.bincount(given[given >= 0], minlength=len(classes))
     learned = sizes >= (SMALLEST_CLASS if np.sum(sizes >= SMALLEST_CLASS) > 1 else 2)
     if learned.sum() < 2:
-        raise InputError(
-            "y must hold at least two classes with two rows each for a classifier to judge them, but holds "
-            f"{int(learned.sum())}: give more rows."
-        )
+        said = "y must hold at least two classes with two rows each for a classifier to judge them"
+        raise InputError(f"{said}, but holds {int(learned.sum())}: give more rows.")
     rows = np.flatnonzero((given >= 0) & learned[given])
     others = np.setdiff1d(np.arange(len(given)), rows)
     names = classes[given]  # not numbers: class_weight may speak of names

@@ -50,10 +50,8 @@ def classifier_to_state(model: SubSVMClassifier) -> State:
     """Return what a fitted classifier needs to vote, and its other fitted attributes."""
     name = type(model).__name__
     if MODELS.get(name) is not type(model):
-        raise TypeError(
-            f"save takes a {' or '.join(MODELS)}, but got a {name}: of a pipeline, pass the last step, and "
-            "save the other steps separately."
-        )
+        said = f"save takes a {' or '.join(MODELS)}, but got a {name}"
+        raise TypeError(f"{said}: of a pipeline, pass the last step, and save the other steps separately.")
     check_is_fitted(model)
     voters = model.voters_
     arrays = {key: getattr(model, key) for key in ARRAYS}
@@ -93,10 +91,8 @@ def load(path: str | os.PathLike) -> SubSVMClassifier:
     check_type("path", path, "a path", str, os.PathLike)
     state = read_state(path)
     if state.header.get("model") == WHOLE:
-        raise InputError(
-            f"{str(path)!r} is a model with its preprocessing: use it to label a file (subsvms predict), or "
-            "load it with subsvms.app.runs.model.load_model."
-        )
+        said = f"{str(path)!r} is a model with its preprocessing: use it to label a file (subsvms predict)"
+        raise InputError(f"{said}, or load it with subsvms.app.runs.model.load_model.")
     with distrust(path):
         return build_classifier(state)
 
@@ -112,16 +108,12 @@ def _plain(name: str, value: Any) -> Any:
 
 def _plain_labels(classes: np.ndarray) -> list:
     if classes.nbytes > MAX_CLASS_BYTES:
-        raise InputError(
-            f"The names of the {len(classes)} classes take {classes.nbytes >> 20} MB, too much for a model "
-            "file: shorten the labels before fit."
-        )
+        said = f"The names of the {len(classes)} classes take {classes.nbytes >> 20} MB"
+        raise InputError(f"{said}, too much for a model file: shorten the labels before fit.")
     values = classes.tolist()
     if not all(isinstance(value, (str, int, float, bool)) for value in values):
-        raise TypeError(
-            f"Labels must be strings or numbers to be saved; got {type(values[0]).__name__}: "
-            "convert them before fit."
-        )
+        said = f"Labels must be strings or numbers to be saved; got {type(values[0]).__name__}"
+        raise TypeError(f"{said}: convert them before fit.")
     return values
 
 

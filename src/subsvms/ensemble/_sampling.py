@@ -174,10 +174,8 @@ def class_probabilities(sizes: ArrayLike, p: float) -> np.ndarray:
     t = (p - beta) / (0.5 - beta)
     chances = (1.0 - t) * shares + t / len(shares)
     if chances.min() <= 0:
-        raise InputError(
-            f"sampling_bias={p!r} leaves a class of this table no chance of being drawn: "
-            "use 0.5 for equally likely classes."
-        )
+        said = f"sampling_bias={p!r} leaves a class of this table no chance of being drawn"
+        raise InputError(f"{said}: use 0.5 for equally likely classes.")
     return chances
 
 

@@ -69,10 +69,8 @@ class Tested(NamedTuple):
         columns = [read_array("y_noisy and y_pred", column, None) for column in (y_noisy, *predictions)]
         if len({column.shape for column in columns}) > 1 or columns[0].ndim != 1 or not len(columns[0]):
             found = ", ".join(str(column.shape) for column in columns)
-            raise InputError(
-                "Given labels and predictions must be columns with one label for each row; got arrays of "
-                f"shape {found}: leave out rows without a label."
-            )
+            said = "Given labels and predictions must be columns with one label for each row"
+            raise InputError(f"{said}; got arrays of shape {found}: leave out rows without a label.")
         classes, numbers = check_labels(np.concatenate(columns), sum(map(len, columns)))
         given, *predicted = np.split(numbers, len(columns))
         return cls(classes, given, predicted)
