@@ -20,6 +20,17 @@ def test_a_few_words_among_numbers_get_a_note(tmp_path):
     assert note.startswith("In the column 'a', 2 of 200 values, such as 'unknown', are not numbers and count")
 
 
+def test_of_a_very_long_cell_only_the_beginning_is_looked_at(tmp_path):
+    words = [f"some words on row {row} that is long" for row in range(60)]
+    first, more = " ".join(words) * 50, " further" * 1_250_000
+    long = [(words[:4] + [end] + words[4:]) for end in (first[:60] + more[: 100_000 - 60], first[:60] + more)]
+    tables = [make_table(tmp_path, ["a", "b", "b"] * 20 + ["a"], text=texts) for texts in long]
+    cut, whole = map(make_features, tables)
+    np.testing.assert_array_equal(cut.X, whole.X)
+    (note,) = (note for note in whole.notes if note.kind == "long_cells")
+    assert str(note) == "Of 1 of the cells of 'text', only the first 100,000 characters are looked at."
+
+
 def test_constant_columns_and_identifiers_are_dropped_with_a_note(tmp_path):
     rng = np.random.default_rng(0)
     cells = {

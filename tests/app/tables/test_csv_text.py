@@ -122,6 +122,7 @@ def test_very_long_cells_survive():
     ("a,label,a\n1,x,2\n", "several columns named 'a' (columns 1, 3)"),
     ("a,Lable\n1,x\n", "no column 'label': its columns are 'a', 'Lable'; did you mean 'Lable'?"),
     (",".join(f"column {i}" for i in range(50)) + "\n1\n", "'column 18' and 31 more."),
+    (",".join(map(str, range(100_001))) + "\n1\n", "has 100,001 columns, but at most 100,000 are possible"),
 ])  # fmt: skip
 def test_text_that_is_not_a_table_is_refused_with_the_reason(tmp_path, text, message):
     assert "t.csv'" in assert_refused(message, read_table, write(tmp_path, text), "label")

@@ -109,6 +109,7 @@ def test_values_that_cannot_be_classes_are_refused(tmp_path):
         (["x", "x", ""], "holds only one class, 'x'"),
         (["", ""], "holds no labels at all"),
         (["x" * 10**6], "holds only one class, 'xxxx"),
+        (["x" * 1001, "y"], "holds a text of 1,001 characters, 'xxxx"),
     ]:
         path = write(tmp_path, "a,label\n" + "".join(f"1,{label}\n" for label in labels))
         assert "t.csv'" in assert_refused(message, read_table, path, "label")

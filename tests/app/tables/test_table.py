@@ -166,11 +166,13 @@ def test_a_frame_that_changes_afterwards_changes_nothing():
 
 def test_what_cannot_be_read_is_refused_in_one_sentence():
     frame = pd.DataFrame({"size": [1, 2], "label": ["a", "b"]})
+    wide = pd.DataFrame(np.zeros((2, 100_001), dtype=np.int8)).rename(columns={0: "lable"})
     views = pa.table({"v": pa.array([[1], [2]], pa.list_view(pa.int8())), "lable": ["a", "b"]})
     for one, message in (
         (frame, "'frame' has no column 'lable': its columns are 'size', 'label'; did you mean 'label'?"),
         (frame.set_axis(["label", "label"], axis=1), "'frame' has several columns named 'label' (columns 1,"),
         (frame[:0].rename(columns={"label": "lable"}), "'frame' has no rows: it must hold at least one row"),
+        (wide, "'frame' has 100,001 columns, but at most 100,000 are possible"),
         (np.eye(3), "frame must be a data frame of pandas, polars or Arrow; got ndarray: use correct_labels"),
         (frame.set_axis(pd.Index(["size", "\ud800"], dtype=object), axis=1), "a name that is not Unicode"),
         (views, "frame could not be read (its column 'v' holds views of lists, which cannot be checked)"),

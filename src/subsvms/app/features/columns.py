@@ -23,6 +23,7 @@ DATES = 30  # values of a column from which the format of dates is guessed
 MIN_ROWS = 20  # in fewer rows it means little that all values differ or match the labels
 SHORT_TEXT = 3.0  # words on average; reviews and comments are longer, names and codes are not
 MAX_STEP = 10  # on average, of numbers that count up
+MAX_CHARACTERS = 100_000  # of a cell that are looked at; the letters of one cell of 10 MB take a minute
 PLAIN = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+(\.\d+)?|\d+\.?\d*|\.\d+)$"
 DECIMAL_COMMA = r"^[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?$"
@@ -60,11 +61,13 @@ def find_meaning(column: Any, decimal_comma: bool = False) -> Meaning | None:
 
 
 def clean_text(column: Any) -> Any:
-    """Return text without surrounding spaces, null where it is a mark such as NA or ?."""
+    """Return text without surrounding spaces, cut where too long, null where it is a mark such as NA."""
     import pyarrow as pa
     from pyarrow import compute
 
     text = compute.utf8_trim_whitespace(column.cast(pa.string()))
+    if (compute.max(compute.binary_length(text)).as_py() or 0) > MAX_CHARACTERS:
+        text = compute.utf8_slice_codeunits(text, 0, MAX_CHARACTERS)
     return compute.if_else(compute.is_in(text, pa.array(sorted(MISSING_MARKS))), None, text)
 
 

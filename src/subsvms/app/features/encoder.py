@@ -210,7 +210,8 @@ class ColumnEncoder:
                 "with these columns."
             )
         names = table.columns.column_names
-        gone = [recipe.name for recipe in self.recipes if recipe.name not in names]
+        known = set(names)
+        gone = [recipe.name for recipe in self.recipes if recipe.name not in known]
         if gone:
             hint = suggest(gone[0], names) if len(gone) == 1 else ""
             hint = hint or ": add what is missing, with empty cells for unknown values."
@@ -234,7 +235,8 @@ class ColumnEncoder:
                 hit = np.flatnonzero(np.abs(X[:, j]) >= self.factor)
                 read = recipe.read(table.columns[name].take(hit), decimal_comma=table.decimal_comma)
                 whole = np.clip(recipe.scale_numbers(read), -FARTHEST, FARTHEST) * self.factor
-                values, rows = [*values, whole - X[hit, j]], [*rows, hit]
+                values.append(whole - X[hit, j])
+                rows.append(hit)
                 columns.append(np.full(len(hit), j))
         places = (np.concatenate(rows), np.concatenate(columns))
         return sparse.csr_matrix((np.concatenate(values), places), X.shape)
@@ -282,7 +284,9 @@ def _find_blocks(recipes, kept):
     """Return the coder and the numbers of the features of each part that has kept any."""
     parts = [part for recipe in recipes for part in recipe.parts]
     owners = np.repeat(np.arange(len(parts)), [len(part.names) for part in parts])[kept]
-    return [(parts[i].coder, np.flatnonzero(owners == i)) for i in np.unique(owners)]
+    starts = np.flatnonzero(np.diff(owners, prepend=-1))  # the numbers that are kept increase
+    blocks = np.split(np.arange(len(kept)), starts[1:])
+    return [(parts[owners[start]].coder, block) for start, block in zip(starts, blocks, strict=True)]
 
 
 def fit_encoder(

@@ -17,6 +17,7 @@ from subsvms._columns import find_stored
 from subsvms._effort import announce
 from subsvms.app.features.coders import COMPONENTS, Calendar, Categories, Letters
 from subsvms.app.features.columns import (
+    MAX_CHARACTERS,
     Meaning,
     clean_text,
     find_meaning,
@@ -268,7 +269,7 @@ def _read_columns(table, chosen, asked):
         if why == "constant" or (why == "identifier" and name not in asked):
             dropped.setdefault(why, []).append(name)
             continue
-        notes += _note_odd_cells(table.columns[name], name, meaning, values)
+        notes += _note_cells(table.columns[name], name, meaning, values)
         columns[name] = values
     return meanings, columns, dropped, notes
 
@@ -281,17 +282,25 @@ def _format_dropped(dropped):
         yield Sentence(f"the {columns} {{shown}} {verb}{s} {{what}}", shown=shown, what=what)
 
 
-def _note_odd_cells(column, name, meaning, values):
-    """Return a note if some of the text in a column of numbers is not a number."""
-    if not meaning.pattern:
+def _note_cells(column, name, meaning, values):
+    """Return notes on text in a column of numbers that is not a number, and on cells that are cut."""
+    if meaning.kind != "text" and not (meaning.pattern or meaning.format):
         return []
-    odd = clean_text(column).filter(np.isnan(values)).drop_null().to_pylist()
+    from pyarrow import compute
+
+    text, notes = clean_text(column), []
+    n_long = compute.sum(compute.equal(compute.utf8_length(text), MAX_CHARACTERS)).as_py()
+    if n_long:
+        words = "Of {n:,} of the cells of {name}, only the first {most:,} characters are looked at."
+        notes = [Note("long_cells", words, name=show(name), most=MAX_CHARACTERS, n=n_long)]
+    odd = text.filter(np.isnan(values)).drop_null().to_pylist() if meaning.pattern else []
     if not odd:
-        return []
+        return notes
     words = (
         "In the column {name}, {n} of {n_values} values, such as {odd}, are not numbers and count as missing."
     )
-    return [Note("odd_cells", words, name=show(name), n=len(odd), n_values=len(values), odd=show(odd[0]))]
+    values = {"name": show(name), "n": len(odd), "n_values": len(values), "odd": show(odd[0])}
+    return [*notes, Note("odd_cells", words, **values)]
 
 
 def describe_columns(features: Features, asked: Mapping[Any, str] | None = None) -> list[dict[str, Any]]:

@@ -121,11 +121,13 @@ def tabulate(
     values = columns.take(rows)
     others = (name for name in values.column_names if name != label)
     names = parquet_files.name_values(others, table.column_names)
+    joined = list(zip(table.schema, table.columns, strict=True))
     for field, column in zip(values.schema, values.columns, strict=True):
         if field.name != label:
-            place = 1 + (lines is not None) if field.name == id_column else len(table.column_names)
-            table = table.add_column(place, field.with_name(names[field.name]), column)
-    return table
+            place = 1 + (lines is not None) if field.name == id_column else len(joined)
+            joined.insert(place, (field.with_name(names[field.name]), column))
+    fields, arrays = zip(*joined, strict=True)
+    return pa.table(list(arrays), schema=pa.schema(fields))
 
 
 def list_worst(

@@ -137,11 +137,11 @@ def list_types(label_type: Any) -> dict[str, Any]:
 
 def name_values(names: Iterable[str], own: Iterable[str]) -> dict[str, str]:
     """Return what the columns of a table are called in a file of issues, which has columns of its own."""
-    taken = [*own, "line"]  # which a table that is not text does not have
+    taken = {*own, "line"}  # which a table that is not text does not have
     found = {}
     for name in names:
         found[name] = find_free(name, taken)
-        taken.append(found[name])
+        taken.add(found[name])
     return found
 
 

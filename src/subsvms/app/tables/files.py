@@ -34,6 +34,7 @@ STANDARD_INPUT = "-"
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 COMPRESSED_STARTS = {"gzip": b"\x1f\x8b", "bzip2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"\x28\xb5\x2f\xfd"}
 MAX_SHARE = 0.25  # of the free memory that a file may fill when decompressed; the work needs more
+MAX_COLUMNS = 100_000  # each takes 3 ms or more, however few rows there are
 CHUNK = 1 << 20  # bytes that are decompressed at a time
 CGROUP = Path("/sys/fs/cgroup")  # what a container may use, and what it uses
 
@@ -50,7 +51,13 @@ class Content:
 
 
 def check_names(names: Sequence[str], name: str, label: str | None) -> None:
-    """Raise an error if two columns share a name, or if there is no label column."""
+    """Raise an error if two columns share a name, if there are too many, or if there is no label column."""
+    if len(names) > MAX_COLUMNS:
+        words = (
+            "{name} has {n:,} columns, but at most {most:,} are possible: leave some out, or give their "
+            "numbers as an array with {features}."
+        )
+        raise TableError(words, name=name, n=len(names), most=MAX_COLUMNS)
     twice = [one for one, count in Counter(names).items() if count > 1]
     if twice:
         places = [str(i + 1) for i, one in enumerate(names) if one == twice[0]]

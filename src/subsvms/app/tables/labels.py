@@ -25,6 +25,7 @@ MISSING_MARKS = frozenset(
     ["", *"NA N/A n/a #N/A <NA> NaN nan NAN -nan NULL Null null None none NaT ?".split()]
 )
 MAX_VALUES = 5_000  # distinct labels; more cannot be classes and need not be counted
+MAX_LABEL = 1_000  # characters; more are a text, and would be written into every file and page
 MAX_CLASSES = 200  # one SVM for each pair of classes: 19,900 of them
 MANY = 20  # numbers with more values look like a quantity, unless they are class numbers
 SOME = 10  # the same if there are few rows for each
@@ -262,6 +263,12 @@ def _check_classes(counts, name, label, *, numeric_classes=False):
         raise TableError(f"{what} holds no labels at all: at least two classes are needed.")
     if len(classes) == 1:
         raise TableError(f"{what} holds only one class, {show(classes[0])}: at least two are needed.")
+    longest = max((one for one in classes if isinstance(one, str)), key=len, default="")
+    if len(longest) > MAX_LABEL:
+        raise TableError(
+            f"{what} holds a text of {len(longest):,} characters, {show(longest)}: labels have at most "
+            f"{MAX_LABEL:,}, so choose another column."
+        )
     example = find_quantity(counts)
     possible = len(classes) <= MAX_CLASSES and example not in INFINITE
     if example is not None and not (possible and numeric_classes):

@@ -229,12 +229,13 @@ def as_arrow(frame: Any) -> Any:
         frame = frame.collect()
     exports = hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")
     if isinstance(frame, pd.DataFrame):
-        arrays = [_read_series(frame.iloc[:, place]) for place in range(frame.shape[1])]
         names = [str(name) for name in frame.columns]
+        files.check_names(names, repr(FRAME), None)
         for name in names:
             if not is_text(name):
                 words = "has a name that is not Unicode: rename it."
                 raise TableError(f"The column {show(name)} of {FRAME!r} {words}")
+        arrays = [_read_series(frame.iloc[:, place]) for place in range(frame.shape[1])]
         columns = pa.Table.from_arrays(arrays, names=names)
     elif exports or hasattr(frame, "to_arrow"):  # which polars before 1.3 has
         advice = "convert or drop columns that hold anything but numbers, text, dates and booleans."
