@@ -322,12 +322,17 @@ def test_given_probabilities_judge_and_features_check_what_changes():
     assert correct_labels(apart, y, pred_probs=p, random_state=0).changed.sum() < both.changed.sum() / 4
 
 
+DAYS = pd.to_datetime(["2024-01-01"] * 4)
+
+
 @pytest.mark.parametrize(
     ("how", "words"),
     [
         ({"X": np.zeros((3, 2)), "pred_probs": np.full((4, 2), 0.5)}, "same number of rows; got 3 and 4"),
         ({"X": None, "pred_probs": np.full((4, 3), 0.3)}, "pred_probs must hold out-of-sample"),
         ({"X": None, "pred_probs": np.full((4, 2), 0.5), "estimator": GaussianNB()}, "give one of them"),
+        ({"X": None, "pred_probs": pd.DataFrame({"0": 0.5, "1": DAYS})}, "values that are not numbers"),
+        ({"X": None, "pred_probs": pd.DataFrame({"x" * 10**5: DAYS})}, "its columns are x{30,300}…: name them"),
     ],
 )  # fmt: skip
 def test_probabilities_that_do_not_fit_are_refused(how, words):

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from fuzz import files, more_files
 from fuzz.files import Table, rename, write_parquet
-from fuzz.mutations import ANY, MUTATIONS, change_cells
+from fuzz.mutations import ANY, MAGIC, MUTATIONS, change_cells
 from fuzz.options import FILES, OURS, draw_invalid, draw_valid
 from fuzz.processes import run_command, run_well
 
@@ -195,6 +195,8 @@ def damage_table(rng, table):
 
 
 def damage(rng, kind, data):
+    if not data:  # as an export without issues
+        return rng.choice(MAGIC), "insert_magic"
     mutate = rng.choice(MUTATIONS.get(kind.split()[0], MUTATIONS["compressed"]))
     data = mutate(rng, data)
     if data and rng.random() < 0.1:

@@ -70,7 +70,7 @@ def judge_words(case, ending):
     warning = re.search(r"^.*(Warning: |Exception ignored).*", ending.stderr, re.MULTILINE)
     if warning:
         faults.append(f"warning: {warning[0][:200]}")
-    if ending.code == 2 and "Usage: subsvms" not in ending.stderr:
+    if ending.code == 2 and not has_failed(case, ending) and "Usage: subsvms" not in ending.stderr:
         said = [line for line in ending.stderr.splitlines() if line.startswith("subsvms: ")]
         sentences = [line for line in said if not line.startswith("subsvms: warning: ")]
         if len(sentences) != 1 or ending.stderr.splitlines()[-1] != sentences[0]:
@@ -86,8 +86,8 @@ def judge_words(case, ending):
 
 
 def has_failed(case, ending):
-    """Return whether a check says that the labels of a table do not pass."""
-    return case.command == "check" and ending.code == 1
+    """Return whether a check says that labels do not pass, or that nothing can be said, and not why it cannot."""
+    return case.command == "check" and (ending.code == 1 or ending.code == 2 and bool(ending.stdout))
 
 
 def judge_files(case, ending, before, after):
@@ -96,8 +96,9 @@ def judge_files(case, ending, before, after):
     # A full disk may be noticed after all is written.
     done = ending.code == 0 or has_failed(case, ending) or case.stdout is not None
     for name in before:
-        people = Path(name).name in (OURS, "decisions.sqlite")  # never to be replaced
-        replaced = "--force" in case.words and is_output(case, name) and not people
+        people = Path(name).name in (OURS, "decisions.sqlite") or name in case.table.files  # never replaced
+        force = "--force" in case.words or case.command == "check"
+        replaced = force and is_output(case, name) and not people
         # Questions are stored before there is a file for them; drawn again, as long as nobody has answered.
         changed = (
             done and name in WRITTEN.get(case.command, ()) or (case.command, name) == ("questions", BOOK)
@@ -188,9 +189,9 @@ def check_folder(folder, beside=frozenset()):
 def compare_tables(case, path, drops=False):
     """Return what is wrong with a copy of the table, in which only the label may differ."""
     table, kind = case.table, get_kind(path.name)
-    if table.kind == "answers in lines":  # the run is about a table with a line for each row
+    if table.kind == "answers in lines" or not table.is_labelled:  # the run is about a table that it made
         return []
-    if kind != get_kind(table.main) and not case.stdin:  # converted
+    if kind != get_kind(table.main) and (kind == "xlsx" or not case.stdin):  # converted
         rows, _ = read_any(path.name, path.read_bytes(), {"separator": "\t" if kind == "tsv" else ","})
         return [] if len(rows) == table.n_rows else [f"wrong result: {len(rows)} rows of {table.n_rows}"]
     old, names = [], []

@@ -159,7 +159,11 @@ def report_all(fuzzer, numbers, write):
     code = 1
     try:
         for number in numbers:
-            outcome = asdict(fuzzer.run(number))
+            try:
+                outcome = asdict(fuzzer.run(number))
+            except Exception:  # a fault of the fuzzer, after which the other cases still run
+                words = ["the fuzzer", "none", "none", "faulty", [f"fuzzer: {traceback.format_exc()[-450:]}"]]
+                outcome = asdict(Outcome(number, *words, 0.0))
             outcome["faults"] = [fault[:500] for fault in outcome["faults"][:5]]
             os.write(write, json.dumps(outcome).encode() + b"\n")
         code = 0

@@ -45,7 +45,7 @@ from subsvms.correction._overlap import EVEN, CloserLook, compare_sides, find_si
 from subsvms.correction._rule import Judgement
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._votes import Votes
-from subsvms.exceptions import InputError, Setting, name_few
+from subsvms.exceptions import InputError, Setting, cut, name_few
 
 PROBABILITIES = "probabilities"  # in place of an estimator: X holds them
 FOLDS = 5
@@ -272,7 +272,7 @@ def check_probabilities(
     """Return out-of-sample probabilities as an array, if that is what X holds, the parameter `name`."""
     # Columns with names are taken by them, in any order; `rows` are row numbers from 0, for errors.
     names = classes.tolist()
-    shown = ", ".join(repr(name) for name in names[:10]) + (", ..." if len(names) > 10 else "")
+    shown = ", ".join(cut(repr(name)) for name in names[:10]) + (", ..." if len(names) > 10 else "")
     expected = "{name} must hold out-of-sample probabilities, a column for each class in the order {shown}"
 
     def refuse(words: str, **values: Any) -> InputError:
@@ -285,10 +285,10 @@ def check_probabilities(
         found = find_columns_of(names, list(columns))
         if found is None:
             words = ", but its columns are {found}: name them by the classes, or give an array."
-            raise refuse(words, found=name_few(list(columns)))
-        X = np.stack([columns[one] for one in found], axis=1)
+            raise refuse(words, found=name_few(list(map(cut, columns))))
+        X = [columns[one] for one in found]
     try:
-        p = np.array(X, dtype=float)
+        p = np.array(X, dtype=float) if columns is None else np.stack(X, axis=1).astype(float)
     except (TypeError, ValueError):
         raise refuse(", but holds values that are not numbers.") from None
     if p.shape != (n_rows, len(names)):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from answered_audits import answer_all, person_of
+from loans import call, refuse
 from nasty_texts import assert_refused
 
 from subsvms.app.desk.exchange import import_answers, write_questions
@@ -51,6 +52,17 @@ def test_a_score_at_the_desk_is_that_of_the_library_and_the_table_stays_as_it_is
     assert again.progress() == desk.progress() and {answer.who for answer in again.log} == {"Ann"}
     assert made.path.read_bytes() == before
     assert [path.name for path in made.path.parent.glob("*.sqlite")] == ["predictions.answers.sqlite"]
+
+
+def test_what_is_refused_leaves_no_file_of_answers(tmp_path):
+    path = make_predictions(tmp_path, kinds=("ham", "spam", "eggs")).path
+    how = ("audit", path, "--test", "--label", "y", "--prediction", "other")
+    refuse("for two classes here", *how, "--metric", "f1", "--questions", tmp_path / "q.csv")
+    refuse("must end in .csv", *how, "--questions", tmp_path / "q.exe")
+    refuse("There is no folder", *how, "--questions", tmp_path / "no" / "q.csv")
+    assert [one.name for one in tmp_path.iterdir()] == ["predictions.csv"]
+    call(*how, "--questions", tmp_path / "q.csv")
+    assert (tmp_path / "predictions.answers.sqlite").exists()
 
 
 def test_what_was_begun_goes_on_a_misspelt_column_is_named_and_pictures_lie_beside_the_table(made):

@@ -157,6 +157,8 @@ def test_an_earlier_result_is_replaced_only_by_force_and_a_dry_run_writes_nothin
     (["--engine", "local", "--label", "x0"], "looks like a quantity"),
     (["--engine", "local", "--label", "none"], "no column 'none'"),
     (["--output", "/proc/out"], "'/proc/out' could not be written"),
+    (["--engine", "local", "--output", "."], "holds files that do not belong to a run"),
+    (["--engine", "local", "--output", "/"], "holds files that do not belong to a run"),
     (["--engine", "dask", "--scheduler", "nonsense"], "must be an address such as tcp://"),
     (["--engine", "local", "--label", "one"], "holds only one class"),
     (["--engine", "local", "--only", "label"], "which is the label"),

@@ -136,9 +136,13 @@ def ask(folder: Path, asked: AuditOptions, part: str, first: str, **how: Any) ->
         print_status(folder)
         return
     from subsvms.app.desk.audit import DESKS
-    from subsvms.app.desk.exchange import import_answers, write_questions
+    from subsvms.app.desk.exchange import find_render, import_answers, write_questions
     from subsvms.app.desk.score import ScoreDesk
+    from subsvms.app.tables.files import check_target
 
+    if asked.questions is not None:  # before any are drawn and stored
+        find_render(asked.questions)
+        check_target(asked.questions, [folder], force=asked.force)
     # answers to questions that nobody wrote cannot be right
     how |= {"create": asked.import_from is None and not asked.status}
     how |= {"seed": asked.seed, "confidence": asked.level}

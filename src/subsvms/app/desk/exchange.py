@@ -208,11 +208,17 @@ def find_act(made: list[tuple[dict[int, Decided], str]], name: str, row: int) ->
 # Questions and answers
 
 
-def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) -> str:
-    """Write the questions that can be answered now, in the order of the audit; say so in a sentence."""
+def find_render(path: Path) -> Render:
+    """Return what makes a file of questions of the kind that a name says; raise an error if there is none."""
     render = QUESTION_FILES.get(path.suffix.lower())
     if render is None:
         raise TableError(f"A file of questions must end in {', '.join(QUESTION_FILES)}; got {str(path)!r}.")
+    return render
+
+
+def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) -> str:
+    """Write the questions that can be answered now, in the order of the audit; say so in a sentence."""
+    render = find_render(path)
     target = desk.check_output(path, force=force)
     number, rows = desk.list_questions()
     if not rows:

@@ -161,14 +161,18 @@ class ScoreDesk(QuestionDesk):
             self.options, self.named = Options(label, action="review"), predicted.classes
             self.labels, self.classes = self.named.labels, self.named.texts
             self.values = dict(zip(self.classes, self.labels, strict=True))
+            options = {"n_answers": wanted.pop("n_answers", None), "random_state": wanted.pop("seed", None)}
+            options |= wanted
             if create:
+                if not stands:  # what is wrong is said before there is a file
+                    self.part, self.scores = self.kind.part, predicted
+                    self._draw({name: value for name, value in options.items() if value is not None})
                 self.close()
                 self.decisions = AnswerStore(place)
         except BaseException:
             self.close()
             raise
-        options = {"n_answers": wanted.pop("n_answers", None), "random_state": wanted.pop("seed", None)}
-        self._start(predicted, create, options | wanted)
+        self._start(predicted, create, options)
 
     def _draw(self, wanted: dict[str, Any]) -> BegunScore:
         """As in `QuestionDesk`: what was begun about this table goes on, but for what is wanted now."""

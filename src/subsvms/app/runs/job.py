@@ -354,7 +354,7 @@ def discarding(folder: Path | None) -> Iterator[None]:
 @contextmanager
 def _naming_what_is_kept(place: Path) -> Iterator[None]:
     """Let the message after Ctrl-C, or when a GPU is lost, name the folder of the parts that are done."""
-    unfinished = place.with_name(place.name + UNFINISHED)
+    unfinished = place.parent / (place.name + UNFINISHED)
     kept = f"is kept in {str(unfinished)!r}, and the same command continues from there"
     try:
         yield
@@ -371,7 +371,7 @@ def check_model_place(work: Work, place: Path, inputs: Sequence[Place]) -> None:
     if work.save_model is None:
         return
     model, result = work.save_model.resolve(), place.resolve()
-    if {model, *model.parents} & {result, result.with_name(place.name + UNFINISHED)}:
+    if {model, *model.parents} & {result, result.parent / (place.name + UNFINISHED)}:
         raise TableError(
             "{model!r}{save_model:aside} is the folder of the result, or inside it: choose another place for "
             "the model.",
