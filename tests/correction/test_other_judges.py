@@ -332,7 +332,7 @@ DAYS = pd.to_datetime(["2024-01-01"] * 4)
         ({"X": None, "pred_probs": np.full((4, 3), 0.3)}, "pred_probs must hold out-of-sample"),
         ({"X": None, "pred_probs": np.full((4, 2), 0.5), "estimator": GaussianNB()}, "give one of them"),
         ({"X": None, "pred_probs": pd.DataFrame({"0": 0.5, "1": DAYS})}, "values that are not numbers"),
-        ({"X": None, "pred_probs": pd.DataFrame({"x" * 10**5: DAYS})}, "its columns are x{30,300}…: name them"),
+        ({"X": None, "pred_probs": pd.DataFrame({"x" * 10**5: DAYS})}, "columns are x{30,300}…: name them"),
     ],
 )  # fmt: skip
 def test_probabilities_that_do_not_fit_are_refused(how, words):

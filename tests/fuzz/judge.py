@@ -86,7 +86,7 @@ def judge_words(case, ending):
 
 
 def has_failed(case, ending):
-    """Return whether a check says that labels do not pass, or that nothing can be said, and not why it cannot."""
+    """Return whether a check gave its verdict: labels do not pass, or that cannot be said."""
     return case.command == "check" and (ending.code == 1 or ending.code == 2 and bool(ending.stdout))
 
 
