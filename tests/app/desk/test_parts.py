@@ -299,6 +299,9 @@ def test_a_folder_of_an_earlier_version_and_damaged_issues_are_refused(place):
     record = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps(record | {"labels": None}))
     assert_refused("earlier version", ReviewDesk, folder)
+    for wrong in ({"classes": [*record["labels"]["classes"], 7]}, {"values": [["a", 99]]}):
+        (folder / "run.json").write_text(json.dumps(record | {"labels": record["labels"] | wrong}))
+        assert_refused("it was changed", ReviewDesk, folder)
     (folder / "run.json").write_text(json.dumps(record))
     path = folder / "issues" / "part-000001.parquet"
     good = parquet.read_table(path)

@@ -53,6 +53,12 @@ class StoredLabels:
     # each value of the column, and the number of its class; -1 if it means a missing label
     values: list[tuple[str | int | float | bool | None, int]]
 
+    def __post_init__(self) -> None:
+        if len(set(map(type, self.classes))) > 1:
+            raise ValueError("classes of several types")
+        if not all(-1 <= number < len(self.classes) for _, number in self.values):
+            raise ValueError("a value of a class that does not exist")
+
 
 @dataclass(frozen=True)
 class Record:
