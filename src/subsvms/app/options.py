@@ -343,8 +343,7 @@ class AuditOptions(WriteOptions, PageOptions):
     positive: str | None = option(None, "For {test}: the class that F1 is about, by default the second one.")
     yes: bool = option(False, "For {until}: begin without asking whether to.")
     repeat: bool | None = option(
-        None,
-        "Whether to ask again about labels that an answer overturns, and about some others, as by default.",
+        None, "Whether to ask again about labels that an answer overturns and some others; by default it is."
     )
     for_model: bool | None = option(
         None, "Whether a model will be trained on the table: two thirds, and not half, of the labels changed "

@@ -119,11 +119,12 @@ class Forecast:
 
     n_answers: int
     factor: float
+    most: float = np.inf  # labels that there are to ask about
 
     def __str__(self) -> str:
         if self.factor == 1:
             return f"{self.n_answers:,} answers"
-        low, high = self.n_answers / self.factor, self.n_answers * self.factor
+        low, high = self.n_answers / self.factor, min(self.n_answers * self.factor, self.most)
         return f"about {self.n_answers:,} answers ({low:,.0f} to {high:,.0f} in four of five benchmarks)"
 
 
@@ -142,6 +143,6 @@ def forecast_wrong(ranking: Ranking, answers: Mapping[int, int | None], rows: np
     return wrong[rows]
 
 
-def rate_forecast(n_answers: int, n_given: int) -> Forecast:
-    """Return a forecast after some answers."""
-    return Forecast(n_answers, [factor for least, factor in FACTORS if n_given >= least][-1])
+def rate_forecast(n_answers: int, n_given: int, most: int) -> Forecast:
+    """Return a forecast after some answers about so many labels at most."""
+    return Forecast(n_answers, [factor for least, factor in FACTORS if n_given >= least][-1], most)

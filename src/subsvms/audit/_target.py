@@ -217,16 +217,21 @@ class Target(Interview):
     @property
     def forecast(self) -> bets.Forecast:
         """About how many answers it takes in all, from what is known by now."""
+        n_labels = len(self.ranking.order)
         if self.any_stop:
             n_answers = len(self._first)
             if self._count_most() <= self.n_allowed:
                 return bets.Forecast(n_answers, 1)
-            return bets.rate_forecast(n_answers + self._plan(self._list_unseen()[1])[1], n_answers)
+            return bets.rate_forecast(n_answers + self._plan(self._list_unseen()[1])[1], n_answers, n_labels)
         rows = self.ranking.order[::-1]
         wrong = bets.forecast_wrong(self.ranking, self._first, rows)
         rest = list_rest(wrong, self._sampled, self._spared, self.n_allowed)
         n_answers, is_exact = self.n_sample + len(rest), len(self._first) >= self.n_sample
-        return bets.Forecast(n_answers, 1) if is_exact else bets.rate_forecast(n_answers, len(self._first))
+        return (
+            bets.Forecast(n_answers, 1)
+            if is_exact
+            else bets.rate_forecast(n_answers, len(self._first), n_labels)
+        )
 
     @property
     def claim(self) -> TargetClaim:

@@ -18,7 +18,8 @@ FOUND = {
     "format": 1, "version": "1", "outcome": "failed", "exit_code": 1, "table": "loans.csv",
     "file": "loans.csv", "label": "default", "rows": 2040, "labels": 2040, "words": ["One.", "Two."],
     "fail_above": 0.05, "error_rate": 0.02, "error_rate_interval": [0.01, 0.03], "contradicted_share": 0.1,
-    "flagged": 3, "baseline": {"file": "labels.lock"}, "suspicious": [ROW | {"row": i} for i in range(1, 41)],
+    "flagged": 3, "unused": ["id"], "baseline": {"file": "labels.lock"},
+    "suspicious": [ROW | {"row": i} for i in range(1, 41)],
     "criteria": [
         {"name": "errors by class", "outcome": "passed", "words": "it is not above"},
         {"name": "new rows", "outcome": "failed", "words": "40 of 40 are"},
@@ -48,8 +49,9 @@ def test_the_text_has_fewer_than_twenty_lines_and_names_the_worst_rows():
     lines = RENDER["text"](make_found()).splitlines()
     assert len(lines) < 20
     assert lines[0] == "loans.csv: failed. 2,040 rows, label 'default'."
-    worst = "  row 1 (line 18): the label is 'yes', 97 % of the votes are for 'no'; label quality 0.03"
-    assert "New labels that look wrong, the first 5 of 40:" in lines and worst in lines
+    worst = "  row 1 (line 18): the label is 'yes', 97 % of the votes are for 'no'; "
+    worst += "right with probability 0.03"
+    assert "New labels that look wrong, the first 5 of 40 (all in the JSON):" in lines and worst in lines
     assert lines[-2:] == ["Look.", "Accept."]
 
 

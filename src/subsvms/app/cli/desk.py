@@ -177,7 +177,11 @@ def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
     when = "After each answer it says how many labels are wrong at most, if your answers are right"
     when = when if asked.any_stop else "Nothing is claimed before all questions are answered"
     print_text(f"{when}; each answer corrects its label at once.")
-    if not (asked.yes or typer.confirm("Begin?", default=True)):
+    try:
+        begin = asked.yes or typer.confirm("Begin?", default=True)
+    except typer.Abort:  # nobody is there, as in a script
+        raise InputError(Sentence("Nobody answered whether to begin: say so with {yes}.")) from None
+    if not begin:
         raise typer.Exit()
 
 

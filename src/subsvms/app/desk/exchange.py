@@ -222,7 +222,7 @@ def write_questions(desk: "QuestionDesk", path: Path, *, force: bool = False) ->
     target = desk.check_output(path, force=force)
     number, rows = desk.list_questions()
     if not rows:
-        raise TableError("There is nothing to ask: all questions are answered.")
+        return "There is nothing to ask: all questions are answered."
     write_content(target, render(list_lines(desk, number, rows)))
     shown = ", ".join(map(show, desk.classes[:CLASSES_SHOWN]))
     more = ", ..." if len(desk.classes) > CLASSES_SHOWN else ""

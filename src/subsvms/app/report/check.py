@@ -27,12 +27,12 @@ TROUBLE = {"failed": "failure", "unknown": "error"}  # what JUnit calls outcomes
 def render_text(found: Found) -> str:
     """Return what a person should know, in fewer than twenty lines."""
     lines = [f"{found['table']}: {found['outcome']}. {found['rows']:,} rows, label {found['label']!r}."]
-    lines += found["words"]
+    lines += found["words"] + [f"Not used: {', '.join(found['unused'])}."] * bool(found["unused"])
     lines += [f"{one['name'].capitalize()} {one['outcome']}: {one['words']}." for one in found["criteria"]]
     rows, notes = list_rows(found), found["notes"]
     if rows:
         kind = "New labels that look wrong" if found["baseline"] else "Labels that look wrong"
-        more = f", the first {SHOWN} of {len(rows):,}" if len(rows) > SHOWN else ""
+        more = f", the first {SHOWN} of {len(rows):,} (all in the JSON)" if len(rows) > SHOWN else ""
         lines += [f"{kind}{more}:", *(f"  {row}" for row in rows[:SHOWN])]
     more = f" ({len(notes) - MOST_NOTES} more in the JSON)" if len(notes) > MOST_NOTES else ""
     return "\n".join([*lines, *(f"Note{more}: {note}" for note in notes[:MOST_NOTES]), *found["next"]])
@@ -94,7 +94,8 @@ def describe_row(row: dict[str, Any]) -> str:
     name = "" if row["id"] is None else f", {row['id']!r}"
     given = f"the label{' was changed to' if row['relabelled'] else ' is'} {row['given']!r}"
     votes = f"{format_percent(row['vote_share'])} of the votes are for {row['suggested']!r}"
-    return f"row {row['row']}{line}{name}: {given}, {votes}; label quality {row['label_quality']:.2f}"
+    right = f"right with probability {row['label_quality']:.2f}"
+    return f"row {row['row']}{line}{name}: {given}, {votes}; {right}"
 
 
 def annotate(kind: str, text: str, **properties: Any) -> str:

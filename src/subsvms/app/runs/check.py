@@ -130,7 +130,8 @@ def judge_run(
         "words": format_noise(noise, label, run.tally.labelled, correction.judge),
         "fail_above": fail_above, "error_rate": noise.error_rate,
         "error_rate_interval": noise.error_rate_interval, "contradicted_share": noise.contradicted_share,
-        "flagged": run.tally.n_flagged, "baseline": about, "criteria": criteria,
+        "unused": list(run.features.left_out), "flagged": run.tally.n_flagged,
+        "baseline": about, "criteria": criteria,
         "suspicious": list_rows(run, listed, compared),
         "notes": [*notes, *run.table_notes], "next": [] if outcome == PASSED else steps,
     }  # fmt: skip
@@ -172,9 +173,11 @@ def judge_rate(noise: Estimated, limit: float) -> dict[str, str]:
 
 def judge_new(noise: Estimated, about: dict[str, Any]) -> dict[str, str]:
     """Say whether the votes contradict more of the new rows than chance explains."""
-    chance = about["chance"]
+    chance, n_other = about["chance"], about["relabelled"]
+    other = f" ({n_other:,} known with another label)" if n_other else ""
     words = (
-        f"the votes contradict {about['contradicted_new']:,} of {about['new']:,} new rows, and "
+        f"the votes contradict {about['contradicted_new']:,} of {about['new']:,} new rows"
+        f"{other}, and "
         f"{about['contradicted_known']:,} of {about['known']:,} that {about['file']} knows. If new rows are "
         "like known ones with the same label, so many or more are with probability "
         f"{format_percent(chance)}; it fails below {format_percent(CHANCE)}"
