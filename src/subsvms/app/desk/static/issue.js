@@ -13,6 +13,7 @@ import { getMeta, isSmall, keepAddress, state, writeAddress } from "./state.js";
 import { formatDecision } from "./words.js";
 
 const AHEAD = 3; // rows that are loaded before they are asked for
+const PAINTED = 50; // milliseconds after which a row has been painted: only then are others loaded
 let isScrolled = false; // the row is not shown from its top
 $("detail").addEventListener("scroll", () => (isScrolled = true), { passive: true });
 
@@ -28,7 +29,13 @@ export async function choose(/** @type {number | null} */ row) {
   const issue = known ?? (await load(row));
   if (state.row !== row) return;
   if (issue !== state.issue) drawIssue(issue);
-  prefetch([row, ...listNext(), ...state.issues.slice(Math.max(0, state.place - 1), state.place).map((one) => one.row)]);
+  setTimeout(loadAround, PAINTED);
+}
+
+/** Load the rows that are likely to be shown next. */
+function loadAround() {
+  const before = state.issues.slice(Math.max(0, state.place - 1), state.place).map((one) => one.row);
+  if (state.row !== null) prefetch([state.row, ...listNext(), ...before]);
 }
 
 /** Rows that come next: those below in the list that are open. */
