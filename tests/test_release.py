@@ -1,7 +1,11 @@
 """What a release says of itself in several places agrees."""
 
+import json
 import re
+import subprocess
+import sys
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -16,6 +20,7 @@ PROJECT = SETTINGS["project"]
 RECIPE = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text())
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github/workflows").glob("*")}
+FOUND = {"name": "a", "version": "1", "vulns": [{"id": "X-1", "fix_versions": ["2"]}]}  # by pip-audit
 ON_CONDA = {"matplotlib": "matplotlib-base"}  # packages that have another name there
 
 
@@ -66,6 +71,45 @@ def test_the_versions_of_python_are_the_same_everywhere():
     tools = SETTINGS["tool"]
     assert tools["mypy"]["python_version"] == listed[0]
     assert tools["ruff"]["target-version"] == f"py{listed[0].replace('.', '')}"
+
+
+def test_every_extra_bounds_what_it_requires_and_the_recipe_has_the_same_bounds():
+    extras = PROJECT["optional-dependencies"]
+    used = [one for name in ("app", "dask", "remote", "delta", "sql", "gpu") for one in extras[name]]
+    required = read_requirements([*PROJECT["dependencies"], *used])
+    assert [
+        name for name, (versions, _) in required.items() if name != "subsvms" and "<" not in versions
+    ] == []
+    limits = read_requirements(RECIPE["requirements"]["run_constraints"])
+    assert limits == {name: required[name] for name in ("distributed", "fsspec")}
+
+
+def test_the_release_has_a_bill_of_what_is_installed():
+    assert any("bill_of_materials.py subsvms" in step for step in list_steps())
+    said = subprocess.run([sys.executable, ROOT / ".ci/bill_of_materials.py", "numpy"], capture_output=True)
+    bill = json.loads(said.stdout)
+    own, parts = bill["metadata"]["component"], bill["components"]
+    assert (bill["bomFormat"], own["purl"]) == ("CycloneDX", f"pkg:pypi/numpy@{version('numpy')}")
+    assert f"pkg:pypi/scikit-learn@{version('scikit-learn')}" in [one["purl"] for one in parts]
+    assert not {"numpy", "pip"} & {one["name"] for one in parts}
+    assert len({one["bom-ref"] for one in parts}) == len(parts)
+
+
+@pytest.mark.parametrize("found, code, words", [
+    (None, 0, "could not be looked up"), ("", 0, "could not be looked up"),
+    ({"dependencies": [FOUND | {"vulns": []}]}, 0, "No known vulnerability"),
+    ({"dependencies": [FOUND]}, 1, "a 1: X-1; mended in: 2"),
+])  # fmt: skip
+def test_a_vulnerability_fails_at_night_and_a_registry_that_does_not_answer_only_warns(
+    tmp_path, found, code, words
+):
+    assert any(".ci/vulnerabilities.py" in step for step in list_steps())
+    path = tmp_path / "found.json"
+    if found is not None:
+        path.write_text(json.dumps(found) if found else "")
+    command = [sys.executable, ROOT / ".ci/vulnerabilities.py", path]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == code and words in ended.stdout
 
 
 @pytest.mark.parametrize("extra", sorted(set(re.findall(r"'\.\[(.+?)\]'", "\n".join(list_steps())))))

@@ -83,11 +83,12 @@ def run_well(words, place, **options):
         raise RuntimeError(f"{words} failed with {ending.code}: {ending.stderr}")
 
 
-def start_command(words, place, *, stdin=b"", stdout=None, fresh=False):
+def start_command(words, place, *, stdin=b"", stdout=None, fresh=False, there=None):
     """Start `subsvms` with these words in a process of its own, and return the number of the process.
 
-    It works in the folder `place`; the one above gets what is printed, if `stdout` names no other file, and
-    a folder for temporary files. A `fresh` one starts Python again, without limits, as a user does.
+    It works in the folder `place`, or in `there`; the one above gets what is printed, if `stdout` names no
+    other file, and a folder for temporary files. A `fresh` one starts Python again, without limits, as a
+    user does.
     """
     for name, data in (("stdin", stdin), ("stdout", b""), ("stderr", b"")):
         (place.parent / name).write_bytes(data)
@@ -96,7 +97,7 @@ def start_command(words, place, *, stdin=b"", stdout=None, fresh=False):
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
-        become_command(words, place, stdout, fresh)
+        become_command(words, place, stdout, fresh, there or place)
     return child
 
 
@@ -114,7 +115,7 @@ def wait_for(child, place):
     return Ending(os.waitstatus_to_exitcode(status), hung, *said, usage.ru_utime + usage.ru_stime)
 
 
-def become_command(words, place, stdout, fresh):
+def become_command(words, place, stdout, fresh, there):
     """Do what the command does, and end as it ends. Never returns."""
     code = 1
     try:
@@ -125,7 +126,7 @@ def become_command(words, place, stdout, fresh):
                 os.dup2(file.fileno(), handle)
         if stdout is not None:
             os.dup2(os.open(stdout, os.O_WRONLY), 1)
-        os.chdir(place)
+        os.chdir(there)
         if fresh:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execv(sys.executable, [sys.executable, "-m", "subsvms", *words])

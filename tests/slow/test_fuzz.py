@@ -17,8 +17,8 @@ PATH = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPA
 N_CASES = 300
 
 
-def run(module, *words):
-    command = [sys.executable, "-m", module, *map(str, words)]
+def run(module, *words, inside=()):
+    command = [*inside, sys.executable, "-m", module, *map(str, words)]
     ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": PATH})
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
@@ -39,6 +39,19 @@ def test_killed_at_any_moment_nothing_is_half_written_or_lost():
     said = run("fuzz.kills", "--forked", "--all", 18, "--rows", 500)
     for kind in ("review", "audit"):
         assert int(re.search(rf"^{kind}: .* (\d+) decisions or answers acknowledged", said, re.M)[1]) > 0
+
+
+def test_of_two_processes_on_one_folder_one_waits_or_is_refused():
+    said = run("fuzz.disks", "--pairs", 1, "--rows", 400)
+    assert re.search("^pairs parts: .*done", said, re.M)
+
+
+def test_a_disk_that_is_full_or_becomes_read_only_gets_a_sentence_and_nothing_is_half_written(tmp_path):
+    inside = ["unshare", "-m" if os.getuid() == 0 else "-rm"]
+    if subprocess.run([*inside, "mount", "-t", "tmpfs", "tmpfs", tmp_path], capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    said = run("fuzz.disks", "--full", 2, "--read-only", 1, "--answers", 2, "--rows", 400, inside=inside)
+    assert re.search("^full .*refused", said, re.M) and re.search("^read-only .*refused", said, re.M)
 
 
 def test_a_fault_of_each_kind_is_reported():
