@@ -137,9 +137,7 @@ def require(condition: Any, part: str) -> None:
 
 def is_array(array: np.ndarray, kind: str, shape: tuple[int | None, ...]) -> bool:
     """Return whether an array has this kind of numbers, all finite, and this shape (None stands for any)."""
-    fits = array.ndim == len(shape) and all(
-        wanted in (None, found) for wanted, found in zip(shape, array.shape, strict=True)
-    )
+    fits = array.ndim == len(shape) and all(map(lambda a, b: a in (None, b), shape, array.shape))
     return array.dtype.str[1:].startswith(kind) and fits and bool(np.isfinite(array).all())
 
 

@@ -103,12 +103,8 @@ def _one_sentence(X, message):
     if "at least one array or dtype" in message:
         return Sentence("{X} must have at least one column, but has 0 feature(s): check which were chosen.")
     if "could not convert" in message:
-        return Note(
-            NOT_NUMBERS,
-            "{X} must hold numbers, but {message}: encode text and categories first, for example with "
-            "skrub's TableVectorizer.",
-            message=message,
-        )
+        words = "{X} must hold numbers, but {message}: encode text and categories first, for example with "
+        return Note(NOT_NUMBERS, f"{words}skrub's TableVectorizer.", message=message)
     if "Expected 2D array" in message:
         return (
             f"X must have two dimensions, rows and features, but has {np.ndim(X)}: Reshape your data "

@@ -133,11 +133,8 @@ def _find_mixed(matrix, n_true, names):
     rows = wrong * n_true[:, None]
     order = np.argsort(-rows, axis=None, kind="stable")[:MOST_MIXED]
     places = zip(*np.unravel_index(order, matrix.shape), strict=True)
-    return [
-        (names[c], names[d], float(matrix[c, d]))
-        for c, d in places
-        if matrix[c, d] >= LEAST_MIXED and rows[c, d] >= 1.0
-    ]
+    often = [one for one in places if matrix[one] >= LEAST_MIXED and rows[one] >= 1.0]
+    return [(names[c], names[d], float(matrix[c, d])) for c, d in often]
 
 
 def measure_agreement(answers: Any) -> float:

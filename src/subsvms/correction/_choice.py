@@ -94,9 +94,8 @@ class Choice:
             return None
         size = self.second.subset_size
         n_svms = min(self.n_svms * self.chosen.subset_size // (2 * size), MOST_SVMS)
-        return SubSVMClassifier(
-            n_estimators=n_svms, subsample_size=size, gamma=self.second.gamma, tol=TOLERANCE, **parameters
-        )
+        parameters |= {"n_estimators": n_svms, "subsample_size": size, "gamma": self.second.gamma}
+        return SubSVMClassifier(tol=TOLERANCE, **parameters)
 
 
 def choose_ensemble(

@@ -63,10 +63,8 @@ def format_words(correction: Any) -> list[str]:
     if found.n_flagged or found.n_unseen is not None:
         words.append(format_done(found))
     rate = format_rate(noise.error_rate, *noise.error_rate_interval)
-    words += [
-        f"Errors that depend on the class alone: {rate}.",
-        format_others(noise.contradicted, correction.judge),
-    ]
+    words.append(f"Errors that depend on the class alone: {rate}.")
+    words.append(format_others(noise.contradicted, correction.judge))
     if found.n_unseen is not None:
         words.append(ESTIMATED_BEFORE)
     for which, what in (
@@ -117,11 +115,8 @@ def render_html(correction: Any) -> str:
 
 def _render_table(columns: dict[str, list[str]]) -> str:
     head = "".join(f"<th>{_clean(name, CELL_CHARACTERS)}</th>" for name in columns)
-    lines = (
-        "".join(f"<td>{_clean(cell, CELL_CHARACTERS)}</td>" for cell in cells)
-        for cells in zip(*columns.values(), strict=True)
-    )
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    lines = [[_clean(cell, CELL_CHARACTERS) for cell in line] for line in zip(*columns.values(), strict=True)]
+    body = "".join(f"<tr><td>{'</td><td>'.join(line)}</td></tr>" for line in lines)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

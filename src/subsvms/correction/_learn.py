@@ -5,7 +5,7 @@ From the votes come the noise, the overlap of the classes, the rule from both, a
 
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
@@ -125,9 +125,8 @@ def train_models(
         trained_on = X if whole else take_rows(X, pool, prepared.kernel)
         return fit_numbered(prepared, trained_on, classes, labels, groups=groups), None, None
     trained_on = X if whole else X[pool]
-    choice = choose_ensemble(
-        trained_on, labels, drawing.sizes, drawing.n_rows, n_jobs=prepared.get("n_jobs"), groups=groups
-    )
+    how: dict[str, Any] = {"n_jobs": prepared.get("n_jobs"), "groups": groups}
+    choice = choose_ensemble(trained_on, labels, drawing.sizes, drawing.n_rows, **how)
     model, second = choice.make_model(**prepared), choice.make_second(**prepared)
     fit_numbered(model, trained_on, classes, labels, groups=groups)
     if second is not None:

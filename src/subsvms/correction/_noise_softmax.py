@@ -149,10 +149,8 @@ def explain(
 def add_answers(answers: Answers, point: np.ndarray, kind: Kind | Blur, noise: Noise) -> Sums:
     """Return what people's answers add: the probability of the answer, given votes and label."""
     nobody = np.full(len(answers.given), -1)
-    told, untold = (
-        Rows.of(kind, answers.values, answers.given, said).add_up(point, noise)
-        for said in (answers.verified, nobody)
-    )
+    both = (Rows.of(kind, *answers[:2], said) for said in (answers.verified, nobody))
+    told, untold = (rows.add_up(point, noise) for rows in both)
     unlabelled = answers.given < 0  # elsewhere the row itself has all the curvature already
     alone = Rows.of(kind, answers.values[unlabelled], answers.given[unlabelled], nobody[unlabelled])
     return told.plus(untold, -1.0)._replace(curvature=alone.add_up(point, noise).curvature)

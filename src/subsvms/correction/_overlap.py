@@ -124,9 +124,9 @@ def find_sides(given: np.ndarray, values: np.ndarray, judgement: Judgement, b: i
 def compare_sides(look: CloserLook, sides: Sides) -> float:
     """Return the chance that noise alone separates the two sides as well as the closer look does."""
     rng = np.random.default_rng(look.seed)
-    both = (sides.joining, sides.there)
+    parts = [sides.joining, sides.there]
     parts = [
-        one if len(one) <= LARGEST_SIDE else rng.choice(one, LARGEST_SIDE, replace=False) for one in both
+        rng.choice(one, LARGEST_SIDE, replace=False) if len(one) > LARGEST_SIDE else one for one in parts
     ]
     side = np.repeat([1, 0], [len(rows) for rows in parts])
     values = look.separate(np.concatenate(parts), side)

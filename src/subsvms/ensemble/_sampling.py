@@ -120,10 +120,8 @@ def count_kept(pool_size: int | None) -> int:
 
 def draw_rows(given: np.ndarray, n_classes: int, *, seed: int) -> Drawing:
     """Return which rows of a table in memory to learn from."""
-    sizes, hashes = (
-        np.bincount(given[given >= 0], minlength=n_classes),
-        hash_rows(np.arange(len(given)), seed),
-    )
+    sizes = np.bincount(given[given >= 0], minlength=n_classes)
+    hashes = hash_rows(np.arange(len(given)), seed)
     return draw_hashed(sizes, len(given), hashes, lambda c: hashes[given == c], seed=seed)
 
 

@@ -203,9 +203,8 @@ def _hold_poll(voters, X, bags, n_subsets, effort, lanes=None):
     shared = None if gpu is None else find_booth(voters, gpu)
     empty = shared.gpu.zeros if shared and shared.gpu.holds(X) else np.empty
     shape = X.shape[0], len(voters.order)
-    votes, oob_votes = (
-        Votes(empty(shape, np.int32), empty(shape, np.float64), empty(shape[0], np.int32)) for _ in range(2)
-    )
+    kinds = ((shape, np.int32), (shape, np.float64), (shape[0], np.int32))
+    votes, oob_votes = (Votes(*(empty(*kind) for kind in kinds)) for _ in range(2))
     poll = Poll(X, find_lines(X, voters.rows or voters.lists), bags, votes, oob_votes)
     lanes = lanes or (shared.count_rows(X) if shared else lanes_for(voters))
 
@@ -274,9 +273,8 @@ class Booth:
         self.block = Block(voters.rows or voters.lists, kernel, lanes, voters.intercept.dtype)
         self.everyone = np.ones(lanes, np.int32)
         self.counted = np.empty((n_subsets, lanes), np.int32)
-        self.ballots, self.oob_ballots = (
-            (np.empty(shape, np.int32), np.empty(shape), np.empty(lanes, np.int32)) for _ in range(2)
-        )
+        kinds = ((shape, np.int32), (shape, np.float64), (lanes, np.int32))
+        self.ballots, self.oob_ballots = (tuple(np.empty(*kind) for kind in kinds) for _ in range(2))
 
     def vote(self, poll, first, last):
         """Fill in the votes on rows first to last - 1."""

@@ -210,9 +210,7 @@ def find_limits(
     """Return both limits of a number of right rows among those `inside`, which are in two strata."""
     strata = [inside & first, inside & ~first]
     sizes = np.array([one.sum() for one in strata])
-    n, surely, untold = (
-        np.array([np.sum(some & one[asked]) for one in strata])
-        for some in (np.ones(len(asked), dtype=bool), right & ~untold, untold)
-    )
+    counted = (np.ones(len(asked), dtype=bool), right & ~untold, untold)
+    n, surely, untold = (np.array([np.sum(some & one[asked]) for one in strata]) for some in counted)
     low = find_lower(number, Strata(sizes, n, surely), alpha / 2.0)
     return low, find_upper(number, Strata(sizes, n, surely + untold), alpha / 2.0)

@@ -150,9 +150,8 @@ def plan(
     counts = np.bincount(labels)
     usual = subset_size("log_squared", len(labels), len(classes))
     sizes = np.union1d(default_sizes(len(labels), len(classes)), usual)
-    measured = estimate_regularity(
-        X, y, sizes=sizes.tolist(), n_trials=N_TRIALS, random_state=rng.randint(2**31 - 1), **parameters
-    )
+    how = {"sizes": sizes.tolist(), "n_trials": N_TRIALS, "random_state": rng.randint(2**31 - 1)}
+    measured = estimate_regularity(X, y, **how, **parameters)
     rho = largest_rho(error_rate, counts / counts.sum())
     limits = disagreement_limits(measured) + error_rate
     if counts.min() < FEWEST_ROWS:
