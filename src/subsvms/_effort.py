@@ -38,7 +38,6 @@ class Effort:
         return cls(n_jobs, getattr(estimator, "device", "cpu"), on_progress)
 
     def telling(self, on_progress: OnProgress | None) -> "Effort":
-        """Return the same effort that tells someone else how far it has come."""
         return replace(self, on_progress=on_progress)
 
 

@@ -218,7 +218,6 @@ def find_missing(y: Any) -> np.ndarray:
 
 
 def drop_missing(y: Any, missing: np.ndarray) -> list:
-    """Return the labels that are not missing."""
     return [label for label, gone in zip(as_list(y), missing, strict=True) if not gone]
 
 

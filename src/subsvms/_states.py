@@ -142,7 +142,6 @@ def is_array(array: np.ndarray, kind: str, shape: tuple[int | None, ...]) -> boo
 
 
 def is_within(array: np.ndarray, low: int, end: int) -> bool:
-    """Return whether whole numbers are at least `low` and less than `end`."""
     return array.size == 0 or bool(array.min() >= low and array.max() < end)
 
 

@@ -82,7 +82,6 @@ class Answers:
         return (self.said.by_label @ (self.said.by_pair @ share[self.row])).T
 
     def take(self, chosen: np.ndarray) -> "Answers":
-        """Return some of the answers, about the same rows and people."""
         return replace(self, **{name: getattr(self, name)[chosen] for name in EACH})
 
     def of_rows(self, rows: np.ndarray) -> "Answers":

@@ -73,7 +73,6 @@ def pick_uncertain(features: "Features", free: np.ndarray, mode: np.ndarray, tur
 
 
 def sort_by_hits(features: "Features", free: np.ndarray, mode: np.ndarray) -> np.ndarray:
-    """Return the free rows, the most probable hits first."""
     return free[np.argsort(-features.compute_logit(free, mode).round(6), kind="stable")]
 
 

@@ -50,7 +50,6 @@ MOST_SAMPLED = 1 / 3  # of the rows
 
 
 def count_sample(n_rows: int, error_rate: float) -> int:
-    """Return m."""
     return min(round(SHARE_SAMPLED * math.sqrt(n_rows) / error_rate), int(MOST_SAMPLED * n_rows))
 
 

@@ -45,7 +45,6 @@ class Kind(NamedTuple):
 
     @property
     def sources(self) -> list[int]:
-        """Classes from which labels go away."""
         return sorted({source for source, _ in self.ways})
 
     def look(self, behind: np.ndarray) -> np.ndarray:
@@ -115,7 +114,6 @@ class ClassNoise(NamedTuple):
     blurred: float = 0.0  # no label comes from a blurred look
 
     def weigh(self, counts: np.ndarray, sharp: float) -> "ClassNoise":
-        """Return what new counts say."""
         return self.kind.weigh(counts, self)
 
     def allow(self, behind: np.ndarray, given: np.ndarray) -> np.ndarray:

@@ -77,7 +77,6 @@ class Mixture:
 
     @property
     def error_rate_interval(self) -> np.ndarray:
-        """Limits of the share of wrong labels."""
         return np.array(self._limit([one.pooled for one in self.explanations]))
 
     def _limit(self, counts):
@@ -87,7 +86,6 @@ class Mixture:
 
 
 def list_slopes(n_classes: int) -> list[float]:
-    """Return the slopes of the softmax that are tried."""
     return [slope * max(1.0, n_classes / FEW_CLASSES) for slope in SLOPES]
 
 

@@ -168,7 +168,6 @@ def count_pairs(true: np.ndarray, given: np.ndarray, n_classes: int) -> np.ndarr
 
 
 def find_floor(n_classes: int) -> float:
-    """Return the least lift."""
     return 1.0 / (LIFT * (n_classes - 1))
 
 

@@ -203,7 +203,6 @@ class KnownLook(CloserLook):
         self.values = values
 
     def separate(self, rows: np.ndarray, side: np.ndarray) -> np.ndarray:
-        """Return the values of these rows."""
         return self.values[rows]
 
 

@@ -128,7 +128,6 @@ class Verdicts:
 
     @property
     def _own_posterior(self) -> np.ndarray:
-        """Probability of each given label."""
         return self.judgement.posterior[np.arange(len(self)), np.maximum(self.given, 0)]
 
     @property
@@ -170,5 +169,4 @@ class Verdicts:
 
     @property
     def _is_plain_vote(self) -> bool:
-        """Whether the rule gives no probabilities."""
         return self.settings.rule == "majority"

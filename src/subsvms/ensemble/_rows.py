@@ -67,7 +67,6 @@ class Rows(NamedTuple):
     n_columns: int
 
     def astype(self, dtype: DTypeLike) -> "Rows":
-        """Return the same rows with another float type."""
         return self._replace(value=self.value.astype(dtype), norm=self.norm.astype(dtype))
 
 

@@ -64,7 +64,6 @@ def _mix(x):
 
 
 def keep_smallest(hashes: np.ndarray, n: int) -> np.ndarray:
-    """Return the n smallest hashes, sorted."""
     return np.sort(np.partition(hashes, n - 1)[:n] if len(hashes) > n else hashes)
 
 
@@ -81,7 +80,6 @@ class Drawing:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the sample is the table."""
         return bool(self.last_overall == EVERY)
 
     @property

@@ -185,7 +185,6 @@ class Strata:
     right: np.ndarray  # of those that were asked
 
     def swap(self) -> "Strata":
-        """Return the same with right and wrong exchanged."""
         return Strata(self.sizes, self.asked, self.asked - self.right)
 
 
@@ -251,5 +250,4 @@ def list_chances(size: int, right: np.ndarray, asked: int) -> np.ndarray:
 
 @lru_cache(maxsize=8)
 def list_log_factorials(n: int) -> np.ndarray:
-    """Return log k! for k from 0 to n."""
     return gammaln(np.arange(n + 1.0) + 1.0)
