@@ -48,9 +48,8 @@ class Consensus:
     >>> from subsvms.annotators import find_consensus
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 3))
-    >>> truth = np.where(X[:, 0] + X[:, 1] > 0, "spam", "ham")
-    >>> other = np.where(truth == "spam", "ham", "spam")
-    >>> answers = [np.where(rng.random(400) < rate, other, truth) for rate in (0.1, 0.2, 0.3)]
+    >>> truth = X[:, 0] + X[:, 1] > 0
+    >>> answers = [np.where(rng.random(400) < rate, ~truth, truth) for rate in (0.1, 0.2, 0.3)]
     >>> consensus = find_consensus(X, np.transpose(answers), random_state=0)
     >>> int(np.sum(consensus.majority != truth)), int(np.sum(consensus.labels != truth)) < 30
     (56, True)

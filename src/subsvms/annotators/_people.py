@@ -55,11 +55,9 @@ class Person:
     --------
     >>> import numpy as np
     >>> from subsvms.annotators import find_consensus
-    >>> rng = np.random.default_rng(0)
-    >>> truth = rng.integers(2, size=300)
+    >>> rng, truth = np.random.default_rng(0), np.arange(300) % 2
     >>> answers = [np.where(rng.random(300) < rate, 1 - truth, truth) for rate in (0.05, 0.1, 0.5)]
-    >>> consensus = find_consensus(None, np.transpose(answers), random_state=0)
-    >>> [person.depends for person in consensus.people]
+    >>> [person.depends for person in find_consensus(None, np.transpose(answers)).people]
     [True, True, False]
     """
 

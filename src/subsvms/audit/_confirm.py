@@ -97,17 +97,12 @@ def confirm(
     --------
     >>> import numpy as np
     >>> from subsvms import correct_labels
-    >>> from subsvms.audit import SimulatedAnnotator, confirm
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.random((600, 2))
+    >>> from subsvms.audit import SimulatedAnnotator, confirm, run_audit
+    >>> X = np.random.default_rng(0).random((600, 2))
     >>> clean = (X.sum(axis=1) > 1).astype(int)
-    >>> given = np.where(rng.random(600) < 0.2, 1 - clean, clean)
-    >>> correction = correct_labels(X, given, random_state=0)
-    >>> confirmation, person = confirm(correction), SimulatedAnnotator(clean)  # or your own labelling tool
-    >>> while (row := confirmation.next_row) is not None:
-    ...     confirmation.answer(row, person(row))
-    >>> confirmation.claim.sets[0].verdict
-    'passed'
-    >>> confirmed = confirmation.apply(correction)
+    >>> correction = correct_labels(X, np.where(np.arange(600) % 5, clean, 1 - clean), random_state=0)
+    >>> confirmation = run_audit(confirm(correction), SimulatedAnnotator(clean))  # or your own labelling tool
+    >>> confirmation.claim.sets[0].verdict, len(confirmation.apply(correction))
+    ('passed', 600)
     """
     return Confirmation(correction, held_back=held_back, level=level, random_state=random_state)

@@ -45,10 +45,8 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     gamma : {"auto", "scale"} or float, default="auto"
         1 / n_features, 1 / (n_features * X.var()), or the number itself, for "rbf" and "poly". With
         "auto" features should have a range of about one.
-    degree : int, default=3
-        Degree of "poly".
-    coef0 : float, default=0.0
-        Constant term of "poly".
+    degree, coef0 : int, default=3, and float, default=0
+        Degree and constant term of "poly".
     C : float, default=100.0
         Larger values penalise training errors more.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
@@ -99,11 +97,6 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features,)
         If X had column names.
 
-    See Also
-    --------
-    sklearn.svm.SVC : One SVM on all rows.
-    sklearn.ensemble.BaggingClassifier : Bootstrap samples, not class-balanced and not small.
-
     Examples
     --------
     >>> import numpy as np
@@ -113,10 +106,8 @@ class SubSVMClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> attack = adversaries.directed_flips(y, rho=0.5, alpha=0.5, random_state=0)
     >>> model = SubSVMClassifier(random_state=0).fit(minmax_scale(X), attack.labels)
-    >>> print(f"{np.mean(attack.labels == y):.2f} of the labels it was given are right")
-    0.81 of the labels it was given are right
-    >>> print(f"{model.score(minmax_scale(X), y):.2f} of its predictions are right")
-    0.97 of its predictions are right
+    >>> np.mean(attack.labels == y).round(2), round(model.score(minmax_scale(X), y), 2)  # what is right
+    (np.float64(0.81), 0.97)
     """
 
     _parameter_constraints: dict = {
