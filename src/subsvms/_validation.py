@@ -27,7 +27,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 FLOATS = (np.float64, np.float32)
 NOT_NUMBERS = "not numbers"  # kind of errors about text, dates, and values that are missing or infinite
 PIECE = 2**16  # rows, or numbers of a sparse table, that a thread adds up at a time
-SAMPLE = 2000  # rows that are enough to see a table's spread
+ROWS_FOR_SPREAD = 2000  # rows that are enough to see a table's spread
 FAR_APART = 30.0  # exp(-30) is practically zero; with scaled features the exponent is about 1
 MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8 GB to train
 
@@ -149,7 +149,7 @@ def check_finite(X: Table, names: Any = None, effort: Effort = ONE_THREAD) -> No
 def warn_unscaled(X: Table, gamma: float) -> None:
     """Warn if rows are so far apart that every SVM only knows its own rows."""
     # The mean of gamma |x - z|^2 over pairs of rows is 2 gamma times the sum of the features' variances.
-    sample = X[:: max(X.shape[0] // SAMPLE, 1)]
+    sample = X[:: max(X.shape[0] // ROWS_FOR_SPREAD, 1)]
     with np.errstate(over="ignore", invalid="ignore"):
         if sparse.issparse(sample):
             _, variances = mean_variance_axis(drop_empty(sample)[0], axis=0)
