@@ -8,7 +8,7 @@ import pytest
 from known_rings import is_false, make_ranking, make_ring, mark_rows
 from scipy.stats import binom
 
-from subsvms.audit import Audit, SimulatedAnnotator, _audit, _evidence, _exact, _rings, confirm, run_audit
+from subsvms.audit import Audit, SimulatedAnnotator, _evidence, _locate, _rings, confirm, run_audit
 
 pytestmark = pytest.mark.slow
 DELTA = 0.05
@@ -19,9 +19,9 @@ RUNS = 200
 @pytest.fixture(autouse=True)
 def forget_limits():
     """Limits are remembered: those of a wrong version must not be, nor be hidden by right ones."""
-    _exact.find_needed.cache_clear()
+    _evidence.find_needed.cache_clear()
     yield
-    _exact.find_needed.cache_clear()
+    _evidence.find_needed.cache_clear()
 
 
 def list_truths(n_rows, several, threshold, rng):
@@ -84,7 +84,7 @@ def draw_worst_first(monkeypatch):
 
 def need_one_fewer(monkeypatch):
     """An error by one in the limit."""
-    find = _exact.find_needed
+    find = _evidence.find_needed
 
     def find_needed(*args):
         needed = find(*args)
@@ -147,7 +147,7 @@ def test_false_claims_of_whole_audits_are_rare(kind, n_classes):
 @pytest.mark.parametrize("share, for_model", [(0.4, False), (0.5, False), (0.66, True)])
 def test_false_claims_are_rare_if_rings_are_tried_in_any_case(monkeypatch, share, for_model):
     """All sets are null: the changes of the rule, what it held back, and rings that nobody should try."""
-    monkeypatch.setattr(_audit, "choose_size", lambda found, *args: (
+    monkeypatch.setattr(_locate, "choose_size", lambda found, *args: (
         (size := min(100, found.shape[1])), found[:, size - 1] / size
     ))  # fmt: skip
     false, false_first, runs = [], [], 200

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from subsvms.audit import Ranking, SimulatedAnnotator, _target, certify_target, run_audit
-from subsvms.evaluation import _draw as _limits
-from subsvms.evaluation import compare_models, draw_test_rows, score_interval
+from subsvms.evaluation import _draw, compare_models, draw_test_rows, score_interval
 
 pytestmark = pytest.mark.slow
 RUNS, DELTA = 300, 0.05  # `benchmarks.targets` makes 1,000 of each of 204 cells
@@ -71,9 +70,9 @@ def test_each_limit_of_a_score_is_wrong_as_seldom_as_it_says(metric, kind, m):
 
 
 def test_a_limit_that_looks_at_a_narrower_region_than_it_pays_for_is_caught(monkeypatch):
-    monkeypatch.setattr(_limits, "FOR_REGION", 0.99)
-    whole = _limits.find_region
-    monkeypatch.setattr(_limits, "find_region", lambda *how: whole(*how[:3], 0.9))
+    monkeypatch.setattr(_draw, "FOR_REGION", 0.99)
+    whole = _draw.find_region
+    monkeypatch.setattr(_draw, "find_region", lambda *how: whole(*how[:3], 0.9))
     assert max(measure_scores("accuracy", kind, 30, runs=300).max() for kind in ORDERS) > 0.06
 
 
