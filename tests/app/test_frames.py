@@ -311,6 +311,10 @@ def test_notes_name_columns_that_are_not_used_and_changes_that_were_held_back(tm
 
 @pytest.mark.parametrize("options, sentence", [
     ({"id_column": "idd"}, "id_column names 'idd', which is not a column of 'frame'; did you mean 'id'?"),
+    ({"id_column": "flag"},
+     "id_column names 'flag', which has "
+     f"{FRAME['flag'].nunique(dropna=False)} different values in {len(FRAME)} rows"
+     ": choose a column that names each row, or give it to by or groups."),
     ({"rule": "vote"}, "rule must be one of posterior, majority; got 'vote'."),
     ({"exclude": ["sise"]}, "exclude names 'sise', which is not a column of 'frame'; did you mean 'size'?"),
     ({"verified": ["no"]}, f"verified must have one entry for each of the {len(FRAME)} rows; got 1."),

@@ -31,7 +31,7 @@ def test_a_wrong_value_is_an_error_that_names_the_parameter_or_its_flag(name):
 
 
 def test_values_are_recorded_as_plain_ones():
-    made = Options("y", by="who", keep=["a", 3], n_estimators=np.int64(7), random_state=None)
+    made = Options("y", by=["who", "who"], keep=["a", 3], n_estimators=np.int64(7), random_state=None)
     assert (made.by, made.keep, made.n_estimators, made.random_state) == (("who",), ("a", "3"), 7, 0)
     assert type(made.n_estimators) is int
     X = np.ones((3, 2))

@@ -79,7 +79,8 @@ def check_option(one: Field, value: Any) -> Any:
             raise TableError(
                 "{name} must be a list of names; got {value!r}.", name=Setting(one.name), value=value
             )
-        return () if value is None else tuple(map(str, value))
+        names = () if value is None else tuple(map(str, value))
+        return tuple(dict.fromkeys(names)) if one.name == "by" else names  # others say what is there twice
     if one.name == "random_state":
         value = check_seed(value)
     if value is None and one.default is None:

@@ -14,7 +14,11 @@ def test_a_summary_shows_names_as_they_are_and_cuts_long_tables():
     value = {"value": "ann", "rows": 9, "flagged": 1, "share": 0.1, "low": 0.0, "high": 0.5}
     listed = SimpleNamespace(
         groups=[{"column": "[red]who", "lines": [value] * 13, "more": 2}],
-        classes=[line, *[line | {"estimated_wrong": None}] * 13],
+        classes=[
+            line,
+            line | {"name": "Chinstrap penguin (Pygoscelis antarctica)"},
+            *[line | {"estimated_wrong": None}] * 12,
+        ],
         people=[],
     )
     steps = ["Now: subsvms " + "x" * 200]
@@ -29,7 +33,7 @@ def test_a_summary_shows_names_as_they_are_and_cuts_long_tables():
     shown = console.file.getvalue().replace("\xa0", " ")
     for words in (
         "[b]loans.csv: 14,000 rows. 14 labels look wrong.", "[i]default", "[u]no", "about 5", "1,000", "77",
-        "not known",
+        "not known", "antarctica)",
         "and 2 more, in the report", "Flagged by [red]who", "10 % (0 to 50 %)",
         "and 3 more, in the report", "Note: Look :smile:", "Written to x:", "x" * 200, "[b]SVMs[/b]",
         "  a.csv     one", "saved to m.",

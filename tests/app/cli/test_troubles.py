@@ -56,6 +56,8 @@ def test_a_forgotten_label_lists_the_columns(tmp_path):
         "subsvms: --label is missing: name the column of the labels, one of 'id', 'age', 'size', 'colour', "
         f"'who', 'default', as in subsvms correct {path} --label default\n"
     )
+    remarks = write(tmp_path / "remarks.csv", [row | {"remark": f"row {i}"} for i, row in enumerate(rows)])
+    assert call("correct", remarks, code=2).output.endswith("remarks.csv --label default\n")
     assert "There is no file" in call("correct", tmp_path / "lones.csv", code=2).output
     (tmp_path / "empty.csv").write_text("")
     assert "name the column of the labels, as in" in call("correct", tmp_path / "empty.csv", code=2).output

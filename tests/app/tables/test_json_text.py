@@ -67,11 +67,12 @@ def test_lines_stay_as_they_were_around_the_label(tmp_path):
 
 def test_columns_are_typed_if_their_values_agree_and_text_otherwise(tmp_path):
     rows = [
-        {"i": 1, "m": 1, "n": [1], "b": True, "y": 0},
-        {"i": 2.5, "m": "x", "n": {"k": 2}, "b": None, "y": 1},
+        {"i": 1, "m": 1, "n": [1], "b": True, "long": 2**64, "y": 0},
+        {"i": 2.5, "m": "x", "n": {"k": 2}, "b": None, "long": 3, "y": 1},
     ]
     read = read_table(write(tmp_path, "\n".join(map(json.dumps, rows)), "t.ndjson"), "y")
     expected = {"i": [1.0, 2.5], "m": ["1", "x"], "n": ["[1]", '{"k": 2}'], "b": [True, None], "y": [0, 1]}
+    expected["long"] = [2**64, 3]
     assert read.columns.to_pydict() == expected
     assert read.labels.tolist() == [0, 1] and all(type(label) is int for label in read.labels)
     write_table(read, tmp_path / "out.jsonl", [1, 1])
@@ -168,6 +169,7 @@ def test_a_table_of_another_format_is_written_as_an_array_and_lines_stay_lines(t
     ('[{"label": 1}\n{"label": 2}]', "line 2 is not part of a JSON array (Expecting ',' delimiter): fix"),
     ('[{"label": 1},]', "line 1 is not part of a JSON array ("),
     ('[{"label": 1}] []', "(Extra data)"),
+    ('{"data": [{"label": 1}, {"label": 2}]}', "'t.json' holds one JSON object, which is no table: write"),
     ("[" * 10**6, "(it is nested too deeply)"),
     ('[{"label": %s}]' % ("1" * 5000), "(it holds a number of more than 4,300 digits)"),
 ])  # fmt: skip

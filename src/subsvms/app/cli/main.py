@@ -143,27 +143,31 @@ def check_file_and_label(file: str | None, given: dict[str, Any]) -> None:
     if given["annotators"]:
         given["label"] = given["label"] or ""  # a new column
     elif given["label"] is None:
-        columns = list_columns(file, {name: given[name] for name in FILE_OPTIONS})
+        columns, likely = list_columns(file, {name: given[name] for name in FILE_OPTIONS})
         shown = "ADDRESS" if is_address(file) else file  # which may hold a password
-        example = write_command("correct", shown, label=columns[-1] if columns else "default")
+        example = write_command("correct", shown, label=likely)
         found = f", one of {name_some(columns)}" if columns else ""
         words = "{label} is missing: name the column of the labels{found}, as in {example}"
         raise InputError(words, found=found, example=example)
 
 
-def list_columns(file: str, how: dict[str, Any]) -> list[str]:
-    """Return the names of the columns of a file that fits in memory; none if it cannot be read."""
+def list_columns(file: str, how: dict[str, Any]) -> tuple[list[str], str]:
+    """Return the columns of a file that fits in memory, none if it cannot be read, and a likely label."""
     from subsvms.app.runs.job import fits_in_memory
     from subsvms.app.tables.addresses import is_database
+    from subsvms.app.tables.labels import may_be_label
     from subsvms.app.tables.table import read_table
 
     try:
         if file == "-" or is_database(file) or not fits_in_memory(file, how["format"]):
-            return []
+            return [], "default"
         table = read_table(file, None, **how)
     except InputError:  # which the command with a label will report
-        return []
-    return ["label"] if table.matrix is not None else table.columns.column_names  # LIBSVM text has no names
+        return [], "default"
+    if table.matrix is not None:  # LIBSVM text has no names
+        return ["label"], "label"
+    names = table.columns.column_names
+    return names, next((one for one in reversed(names) if may_be_label(table.columns[one])), names[-1])
 
 
 def check_there(file: str) -> None:

@@ -20,6 +20,7 @@ from subsvms.app.runs.summary import Summary
 from subsvms.exceptions import UNKNOWN, format_interval, format_percent
 
 MAX_LINES = 12  # classes or groups in a table
+MAX_NAME = 80  # characters of a class, person or value in a table
 PAUSE = 5.0  # seconds between plain lines
 
 
@@ -99,11 +100,16 @@ def as_text(line: str) -> Text:
     return Text(make_printable(line))
 
 
+def cut(name: str) -> str:
+    """Return a name, cut where it is too long."""
+    return name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…"
+
+
 def make_class_table(classes: list[dict[str, Any]], label: str) -> Table:
     """Return the table of the classes."""
     lines = [
         (
-            line["name"][:40], f"{line['rows']:,}",
+            cut(line["name"]), f"{line['rows']:,}",
             UNKNOWN if line["estimated_wrong"] is None else f"about {line['estimated_wrong']:,}",
             f"{line['contradicted']:,}", f"{line['flagged']:,}", f"{line['changed']:,}",
         )
@@ -117,7 +123,7 @@ def make_people_table(people: list[dict[str, Any]]) -> Table:
     """Return the table of the people who answered."""
     lines = [
         (
-            line["name"][:40], f"{line['answers']:,}",
+            cut(line["name"]), f"{line['answers']:,}",
             f"{format_percent(line['right'])} ({format_interval(line['low'], line['high'])})",
             format_percent(line["chance"]), line["advice"],
         )
@@ -132,12 +138,12 @@ def make_group_table(group: dict[str, Any]) -> Table:
     """Return the table of the values of one column."""
     lines = [
         (
-            line["value"][:40], f"{line['rows']:,}", f"{line['flagged']:,}",
+            cut(line["value"]), f"{line['rows']:,}", f"{line['flagged']:,}",
             f"{format_percent(line['share'])} ({format_interval(line['low'], line['high'])})",
         )
         for line in group["lines"]
     ]  # fmt: skip
-    name = group["column"][:40]
+    name = cut(group["column"])
     return make_table(f"Flagged by {name}", (name, "rows", "flagged", "share"), lines, group["more"])
 
 

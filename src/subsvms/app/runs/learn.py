@@ -140,6 +140,14 @@ def check_options(source: Source, options: Options) -> None:
     known = [name for name in source.schema.names if name != options.label]
     for option, columns in named.items():
         check_named(columns, known, option, source.name, options.label)
+    if source.table is not None and options.id_column is not None:
+        n_rows, n = len(source.table), len(source.table.columns[options.id_column].unique())
+        if 10 * n < n_rows:  # names may repeat, as of copies
+            words = (
+                "{id_column} names {name}, which has {n:,} different values in {n_rows:,} rows: choose a "
+                "column that names each row, or give it to {by} or {groups}."
+            )
+            raise TableError(words, name=show(options.id_column), n=n, n_rows=n_rows)
 
 
 def learn_features(

@@ -6,6 +6,7 @@ labels of Stata and SPSS: people see the names, and files keep the codes.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
@@ -363,3 +364,14 @@ def as_type(values: Sequence, kind: Any) -> Any:
     if pa.types.is_decimal(kind):  # pyarrow does not take plain numbers as decimals
         values = [None if value is None else Decimal(value) for value in values]
     return pa.array(values, kind)
+
+
+def as_long_numbers(values: Sequence) -> Any:
+    """Return whole numbers beyond 64 bits, exactly (pyarrow.Array); None if some are anything else."""
+    import pyarrow as pa
+
+    if all(one is None or type(one) is int for one in values):
+        for kind in (pa.decimal128(38), pa.decimal256(76)):
+            with suppress(pa.ArrowException, ValueError):
+                return pa.array(values, kind)
+    return None

@@ -10,6 +10,7 @@ follows from its suffix, or else from its first bytes.
 """
 
 import codecs
+import json
 import re
 from dataclasses import dataclass
 from importlib import import_module
@@ -162,6 +163,11 @@ def find_format(data: bytes, name: str, suffix: str, *, known: bool = False) -> 
     """Return the format of a file, by its suffix, or else by its first bytes."""
     format = SUFFIXES.get(suffix)
     sniffed = sniff_format(data)
+    if format == "json" and sniffed == "jsonl" and _is_object(data):
+        raise TableError(
+            f"{name} holds one JSON object, which is no table: write an array of objects, one for each row, "
+            "or one object on each line."
+        )
     if format is not None:
         return "jsonl" if format == "json" and sniffed != "json" else format
     if suffix in OTHER_FILES:
@@ -174,6 +180,13 @@ def find_format(data: bytes, name: str, suffix: str, *, known: bool = False) -> 
             name=name, what=what, formats=f"{', '.join(others)} and {last}",
         )  # fmt: skip
     return sniffed
+
+
+def _is_object(data):
+    try:
+        return isinstance(json.loads(data), dict)
+    except (RecursionError, ValueError):  # objects on several lines, for example
+        return False
 
 
 def sniff_format(data: bytes) -> str:

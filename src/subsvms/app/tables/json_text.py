@@ -20,7 +20,7 @@ import numpy as np
 
 from subsvms._labels import INT64
 from subsvms.app.quoting import show
-from subsvms.app.tables.arrow import list_values
+from subsvms.app.tables.arrow import as_long_numbers, list_values
 from subsvms.app.tables.files import MAX_SHARE, Content, check_names, measure_free_memory
 from subsvms.app.tables.formats import Reading
 from subsvms.app.tables.label_exports import lay_out, may_be_export, read_export
@@ -235,7 +235,8 @@ def as_column(values: list) -> Any:
         try:
             return pa.array(values)
         except (pa.ArrowException, OverflowError, UnicodeError):  # of several types, or beyond 64 bits
-            pass
+            if (numbers := as_long_numbers(values)) is not None:
+                return numbers
     texts = (v if isinstance(v, str | None) else json.dumps(v, ensure_ascii=False) for v in values)
     # half a surrogate pair cannot be written as UTF-8
     return pa.array([t if t is None else t.encode(errors="replace").decode() for t in texts], pa.string())

@@ -287,6 +287,15 @@ def _check_classes(counts, name, label, *, numeric_classes=False):
         )
 
 
+def may_be_label(column: Any) -> bool:
+    """Return whether a column may hold labels, for a proposal: a few classes, each of several rows."""
+    try:
+        labels, *_ = read_labels(column, "", "", is_text=True, merge_labels=True)
+    except TableError:
+        return False
+    return FEW_ROWS * len({one for one in labels.tolist() if one is not None}) <= len(labels)
+
+
 def find_quantity(counts: Mapping[Any, int]) -> Any:
     """Return a label that shows that the labels are a quantity, such as an age; None if they may be classes.
 

@@ -12,6 +12,7 @@ they do unless the query changes it.
 """
 
 import os
+import sys
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -24,7 +25,7 @@ from subsvms._labels import Classes
 from subsvms.app.quoting import explaining, explaining_each, show
 from subsvms.app.tables import files
 from subsvms.app.tables.addresses import Place, place_result
-from subsvms.app.tables.arrow import check_values, put_labels, read_several
+from subsvms.app.tables.arrow import as_long_numbers, check_values, put_labels, read_several
 from subsvms.app.tables.formats import FORMATS, Reading, check_reading, default_ending, load_function
 from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.text import Encoding, Original
@@ -215,16 +216,18 @@ def read_frame(
 ) -> LabelledTable:
     """Return a data frame, which may change afterwards, as a table with checked labels (`read_labels`)."""
     label = None if label is None else str(label)
-    table = _check_table(as_arrow(frame), label, labels, name=name, format=FRAME)
+    table = _check_table(as_arrow(frame, label), label, labels, name=name, format=FRAME)
     return replace(table, written_labels=None)
 
 
-def as_arrow(frame: Any) -> Any:
+def as_arrow(frame: Any, label: str | None = None) -> Any:
     """Return a data frame as a pyarrow.Table of plain types, which shares no memory that could change."""
     import pandas as pd
     import pyarrow as pa
-    from narwhals.dependencies import is_polars_lazyframe
+    from narwhals.dependencies import is_into_series, is_polars_lazyframe
 
+    if is_into_series(frame):
+        raise TableError("frame is a single column: give the data frame that holds it, with its labels.")
     if is_polars_lazyframe(frame):
         frame = frame.collect()
     exports = hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")
@@ -235,15 +238,17 @@ def as_arrow(frame: Any) -> Any:
             if not is_text(name):
                 words = "has a name that is not Unicode: rename it."
                 raise TableError(f"The column {show(name)} of {FRAME!r} {words}")
-        arrays = [_read_series(frame.iloc[:, place]) for place in range(frame.shape[1])]
+        arrays = [_read_series(frame.iloc[:, i], one == label) for i, one in enumerate(names)]
         columns = pa.Table.from_arrays(arrays, names=names)
     elif exports or hasattr(frame, "to_arrow"):  # which polars before 1.3 has
         advice = "convert or drop columns that hold anything but numbers, text, dates and booleans."
         errors = (pa.ArrowException, TypeError, ValueError)
         with explaining("frame could not be read as an Arrow table", advice, errors):
             columns = (pa.table(frame) if exports else frame.to_arrow()).replace_schema_metadata()
-    elif hasattr(frame, "collect"):
-        raise TableError(f"frame is a {type(frame).__name__}, which holds no rows yet: use frame.collect().")
+    elif load := next(
+        (one for one in ("collect", "compute") if hasattr(frame, one)), None
+    ):  # Dask's: compute
+        raise TableError(f"frame is a {type(frame).__name__}, which holds no rows yet: use frame.{load}().")
     else:
         raise TableError(
             f"frame must be a data frame of pandas, polars or Arrow; got {type(frame).__name__}: use "
@@ -254,14 +259,20 @@ def as_arrow(frame: Any) -> Any:
         return check_values(columns)
 
 
-def _read_series(series):
+def _read_series(series, is_label):
     """Return a column of pandas as a pyarrow.ChunkedArray of its own; mixed objects become text."""
     import pandas as pd
     import pyarrow as pa
 
     def as_text(value):
         missing = pd.api.types.is_scalar(value) and pd.isna(value)
-        return None if missing else str(value).encode(errors="replace").decode()
+        try:
+            return None if missing else str(value).encode(errors="replace").decode()
+        except ValueError:  # Python's limit, for such numbers take long to write
+            words = (
+                f"holds a number of more than {sys.get_int_max_str_digits():,} digits: drop or convert it."
+            )
+            raise TableError(f"The column {show(str(series.name))} of {FRAME!r} {words}") from None
 
     if isinstance(series.dtype, pd.SparseDtype):
         series = series.sparse.to_dense()
@@ -269,7 +280,7 @@ def _read_series(series):
         # A copy: Arrow would share the memory of numbers, which the user may change later.
         array = pa.array(series.copy(), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        array = None
+        array = None if is_label else as_long_numbers(series.tolist())
     if array is None or isinstance(array.type, pa.BaseExtensionType):  # such as periods of pandas
         array = pa.array(map(as_text, series.astype(object)), pa.string())
     return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
