@@ -165,6 +165,15 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(tmp_path, monkeypatch, words
     refuse(sentence, "check", "loans.csv", "--label", "default", *words.split())
 
 
+def test_a_refused_check_leaves_no_baseline(repository, made):
+    write(Path("loans.csv"), made.clean)
+    how = ("check", "loans.csv", "--label", "default", "--svms", 20, "--baseline", "new.lock", "--accept")
+    refuse("'nothing', which is not a column", *how, "--id", "nothing")
+    assert not Path("new.lock").exists()
+    call(*how, "--id", "id")
+    assert Path("new.lock").exists()
+
+
 def test_only_rows_that_people_decided_are_accepted_with_decisions(repository, made):
     write(Path("loans.csv"), made.wrong)
     call("correct", "loans.csv", "--label", "default", "--exclude", "id", "--threads", 1)

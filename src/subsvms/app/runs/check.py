@@ -60,14 +60,15 @@ class Reviewed(NamedTuple):
 def check_table(
     where: str, options: Options, asked: CheckOptions, work: Work, reviewed: Reviewed | None = None
 ) -> dict[str, Any]:
-    """Return what a check finds, in values that JSON can hold; write a new baseline before, if asked to."""
+    """Return what a check finds, in values that JSON can hold; write a new baseline, if asked to."""
     table, options, _ = read_input(where, options)
     notes, known, compared, baseline = list[Note](), None, None, asked.baseline
     if baseline is not None:
         if asked.accept:
-            accepted = accept_rows(table, options, baseline, reviewed)
-            accepted.write(check_target(baseline, table.paths, force=True))
-        known = Baseline.read(baseline, options.label)
+            check_target(baseline, table.paths, force=True)
+            known = accept_rows(table, options, baseline, reviewed)
+        else:
+            known = Baseline.read(baseline, options.label)
         compared = known.compare(table, baseline)
         added = [name for name in list_columns(table, options.exclude) if name not in known.columns]
         if added:
@@ -77,10 +78,10 @@ def check_table(
     run = run_in_memory(table, options, n_jobs=work.n_jobs or -1, **how)
     about = None if known is None else {"file": str(baseline), "rows": known.rows.total()}
     found = judge_run(run, asked.fail_above, notes, about, compared)
-    written = (
-        [f"{baseline} now knows {known.rows.total():,} rows: commit it."] if known and asked.accept else []
-    )
-    return found | {"next": [*written, *found["next"]]}
+    if baseline is None or known is None or not asked.accept:
+        return found
+    known.write(check_target(baseline, table.paths, force=True))
+    return found | {"next": [f"{baseline} now knows {known.rows.total():,} rows: commit it.", *found["next"]]}
 
 
 def accept_rows(table: LabelledTable, options: Options, path: Path, reviewed: Reviewed | None) -> Baseline:

@@ -28,6 +28,7 @@ READ = (".xml", ".rels", "mimetype")  # no pictures, no macros
 TITLES = 20  # rows that may stand above the names of the columns
 KINDS = {bool: "booleans", int: "numbers", float: "numbers", str: "text"}
 PROTECTED = "EncryptedPackage".encode("utf-16-le")  # in the old container that holds a protected workbook
+MOST_SPACES = 1_000_000  # in a cell of an .ods file, of which calamine makes several copies
 CELL = 200  # bytes of memory for a cell in Python, its text not included; a guess, on the high side
 BAD = (zipfile.BadZipFile, EOFError, NotImplementedError, OSError, ValueError, lzma.LZMAError, zlib.error)
 
@@ -158,7 +159,10 @@ def _check_tables(data, name):
                 copies = times * repeated
                 _check_size(last_row, last_column, n_characters, name)
         elif kind == "s":  # so many spaces
-            text(" ", int(attributes.get("text:c", 1)))
+            spaces = int(attributes.get("text:c", 1))
+            if spaces > MOST_SPACES:
+                raise TableError(f"{name} has a cell with {spaces:,} spaces in a row: shorten it.")
+            text(" ", spaces)
             _check_size(last_row, last_column, n_characters, name)
 
     def text(text: str, times: int = 1) -> None:
