@@ -191,7 +191,7 @@ def compare_tables(case, path, drops=False):
     table, kind = case.table, get_kind(path.name)
     if table.kind == "answers in lines" or not table.is_labelled:  # the run is about a table that it made
         return []
-    if kind != get_kind(table.main) and (kind == "xlsx" or not case.stdin):  # converted
+    if kind != get_kind(table.main) and (kind in ("xlsx", "parquet") or not case.stdin):  # converted
         rows, _ = read_any(path.name, path.read_bytes(), {"separator": "\t" if kind == "tsv" else ","})
         return [] if len(rows) == table.n_rows else [f"wrong result: {len(rows)} rows of {table.n_rows}"]
     old, names = [], []
