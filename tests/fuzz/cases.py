@@ -16,6 +16,7 @@ from fuzz.files import Table, rename, write_parquet
 from fuzz.mutations import ANY, MAGIC, MUTATIONS, change_cells
 from fuzz.options import FILES, OURS, draw_invalid, draw_valid
 from fuzz.processes import run_command, run_well
+from subsvms.app.runs.history_file import holds_decisions
 
 RUN, MODEL, OUTPUT = "t.subsvms", "t.model", "out"
 NONE = "none"
@@ -237,8 +238,9 @@ def put_earlier_run(rng, case, place, runs):
     runs.copy(rng.choice(RUNS), earlier)
     shutil.move(earlier / RUN, place / OUTPUT)
     shutil.rmtree(earlier)
-    if rng.random() < 0.5:
-        (place / OUTPUT / "decisions.sqlite").unlink(missing_ok=True)
+    book = place / OUTPUT / "decisions.sqlite"
+    if rng.random() < 0.5 or not holds_decisions(book):  # without acts of people it is replaced
+        book.unlink(missing_ok=True)
     if rng.random() < 0.2:
         (place / OUTPUT / OURS).write_text("a note beside the run")
         case.damage = "foreign file" if case.damage == NONE else case.damage

@@ -148,6 +148,15 @@ def test_what_the_columns_do_not_explain_cannot_be_checked(tmp_path):
     assert "loans.csv: unknown" in said and "cannot be estimated" in said
 
 
+def test_a_check_that_is_refused_leaves_no_baseline(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"only": "x", "default": row["default"]} for row in make_rows(60)[0]]
+    write(Path("loans.csv"), rows)
+    words = ("check", "loans.csv", "--label", "default", "--baseline", "b.lock", "--accept")
+    refuse("", *words)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["loans.csv"]
+
+
 @pytest.mark.parametrize("words, sentence", [
     ("", "There is nothing to check: give --fail-above, --baseline, or both."),
     ("--fail-above 0.05 --accept", "--accept writes a baseline: say where with --baseline."),

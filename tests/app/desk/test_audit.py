@@ -170,6 +170,12 @@ def test_rows_that_were_decided_before_the_first_answer_are_not_asked(made):
     assert desk.work.left_out == [row] and desk.question("Ann")["row"] != row
 
 
+def test_a_folder_that_is_refused_is_closed(made):
+    (made.folder / "scores.parquet").write_bytes(b"PAR1")
+    assert_refused("is damaged", AuditDesk, made.folder)
+    assert not list(made.folder.glob("*-wal")) and not list(made.folder.glob("*-shm"))
+
+
 def test_no_audit_is_begun_unasked(made):
     said = f"There is no audit in {str(made.folder)!r}: begin one with subsvms audit."
     assert assert_refused(said, AuditDesk, made.folder, create=False) == said

@@ -7,11 +7,16 @@ from nasty_texts import assert_refused
 from pyarrow import parquet
 from sklearn.datasets import dump_svmlight_file
 
-from subsvms.app.features.leaks import Leak, find_leak, is_left_out
+from subsvms.app.features.leaks import Leak, find_leak, is_answer, is_left_out
 from subsvms.app.features.make import make_features
 from subsvms.app.tables.table import read_table
 
 N = 600
+
+
+def test_dates_beyond_those_of_python_are_no_answers():
+    days = pa.array([2**31 - 1, 0] * 50, pa.int32()).cast(pa.date32())
+    assert not is_answer(pa.chunked_array([days]), "rater", np.tile([0, 1], 50), ["no", "yes"])
 
 
 @pytest.mark.parametrize("p", [0.5, 0.03])

@@ -101,6 +101,8 @@ def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):
     make("none.db", "create table a (b)", "drop table a")
     make("mixed.db", "create table t (label)", "insert into t values (1), ('1')")
     write(tmp_path, b"no database", "text.db")
+    named = (tmp_path / "one.db").read_bytes()
+    write(tmp_path, named.replace(b"tableloans", b"tablel\xffans"), "utf.db")
     write(tmp_path, (tmp_path / "one.db").read_bytes()[:5000].ljust(8192, b"\x07"), "bad.db")
     write(tmp_path, "a,label\n1,x\n2,y\n")
     for name, query, message in [
@@ -115,6 +117,7 @@ def test_what_gives_no_table_is_refused(tmp_path, monkeypatch):
         ("mixed.db", None, "'mixed.db' has numbers and text in its label column 'label': use one type"),
         ("text.db", None, "'text.db' is not a SQLite database, or it is protected with a password."),
         ("bad.db", None, "bad.db' is a damaged database"),
+        ("utf.db", None, "utf.db' is a damaged database"),
         ("t.csv", "select 1", "query is for databases, but 't.csv' is read as CSV: leave it out, or name"),
     ]:
         assert_refused(message, read_table, name, "label", query=query)

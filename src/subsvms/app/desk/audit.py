@@ -55,12 +55,8 @@ class QuestionDesk(Desk):
         create: bool = True,
     ):
         super().__init__(folder, create=create)
-        leak = (
-            "leak",
-            "answers",
-            "judge",
-            tell_flags(LEFT_OUT["leak"]),
-        )  # version 0.1.0 wrote the sentence alone
+        # version 0.1.0 wrote the sentence alone
+        leak = ("leak", "answers", "judge", tell_flags(LEFT_OUT["leak"]))
         lines = [line for line in self.record.found.columns if line.get("why", line["how"]) in leak]
         leaks = {name for line in lines for name, _ in line["columns"]}  # they give the label away
         leaks |= {*self.options.annotators, self.options.annotator_column, self.options.answers_column}
@@ -70,7 +66,12 @@ class QuestionDesk(Desk):
             "n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence,
             "for_model": for_model, "error_rate": error_rate, "any_stop": any_stop,
         }  # fmt: skip
-        self._start(read_own_scores(self), create, options)
+        try:
+            scores = read_own_scores(self)
+        except BaseException:
+            self.close()
+            raise
+        self._start(scores, create, options)
 
     def _start(self, scores: Any, create: bool, options: dict[str, Any]) -> None:
         """Begin or go on, about what these scores hold."""

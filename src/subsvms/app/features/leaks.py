@@ -30,6 +30,7 @@ from scipy import sparse
 
 from subsvms.app.features.columns import MIN_ROWS, find_missing_values, number_values
 from subsvms.app.quoting import show
+from subsvms.app.tables.arrow import list_values
 from subsvms.exceptions import MAX_NAMED, Note, Sentence, Setting, format_percent, name_few
 
 MAX_MISSED = 0.02  # share of the labels outside the largest class that a leak may miss
@@ -77,7 +78,7 @@ def is_answer(column: Any, name: str, labels: np.ndarray, classes: list) -> bool
 
     if types.is_nested(column.type):
         return False
-    distinct = {str(value) for value in column.unique().to_pylist()} - {"None", ""}
+    distinct = {str(value) for value in list_values(column.unique())} - {"None", ""}
     numbers = {str(one): number for number, one in enumerate(classes)}
     if distinct != numbers.keys():
         return False
@@ -85,7 +86,7 @@ def is_answer(column: Any, name: str, labels: np.ndarray, classes: list) -> bool
     named = ANSWER_NAME.search(name) is not None
     if common and len(classes) == 2 and not named:
         return False
-    said = np.array([numbers.get(str(value), -1) for value in column.to_pylist()])
+    said = np.array([numbers.get(str(value), -1) for value in list_values(column)])
     both = (said >= 0) & (labels >= 0)
     if both.sum() < MIN_ROWS:
         return False

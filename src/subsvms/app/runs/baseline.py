@@ -73,11 +73,7 @@ class Baseline:
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all, in place of an earlier baseline alone."""
-        if path.exists() and not path.read_bytes().startswith(START.encode()):
-            words = (
-                "{path!r} is no baseline, and is not replaced: remove it, or name another{baseline:aside}."
-            )
-            raise TableError(words, path=str(path))
+        check_place(path)
         about = json.dumps({"subsvms baseline": FORMAT, "label": self.label, "columns": list(self.columns)})
         lines = (about, *sorted(self.rows.elements()))
         with explaining(path):
@@ -104,6 +100,14 @@ class Baseline:
         gone = {row.partition("-")[0] for row in left.elements()}
         relabelled = new & np.array([row.partition("-")[0] in gone for row in rows], dtype=bool)
         return Compared(new, relabelled, left.total())
+
+
+def check_place(path: Path) -> Path:
+    """Return the path of a baseline to write, or raise an error if it would replace anything else."""
+    if path.exists() and not path.read_bytes().startswith(START.encode()):
+        words = "{path!r} is no baseline, and is not replaced: remove it, or name another{baseline:aside}."
+        raise TableError(words, path=str(path))
+    return path
 
 
 def list_columns(table: LabelledTable, left_out: Sequence[str] = ()) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from subsvms._labels import Classes
 from subsvms.app import names
 from subsvms.app.options import CheckOptions, Options, Work, write_command
 from subsvms.app.quoting import name_some
-from subsvms.app.runs.baseline import Baseline, Compared, hash_rows, list_columns
+from subsvms.app.runs.baseline import Baseline, Compared, check_place, hash_rows, list_columns
 from subsvms.app.runs.job import read_input
 from subsvms.app.runs.record import get_version
 from subsvms.app.runs.run import Run, run_in_memory
@@ -63,9 +63,10 @@ def check_table(
     """Return what a check finds, in values that JSON can hold; write a new baseline, if asked to."""
     table, options, _ = read_input(where, options)
     notes, known, compared, baseline = list[Note](), None, None, asked.baseline
+    target = Path()
     if baseline is not None:
         if asked.accept:
-            check_target(baseline, table.paths, force=True)
+            target = check_place(check_target(baseline, table.paths, force=True))
             known = accept_rows(table, options, baseline, reviewed)
         else:
             known = Baseline.read(baseline, options.label)
@@ -78,10 +79,11 @@ def check_table(
     run = run_in_memory(table, options, n_jobs=work.n_jobs or -1, **how)
     about = None if known is None else {"file": str(baseline), "rows": known.rows.total()}
     found = judge_run(run, asked.fail_above, notes, about, compared)
-    if baseline is None or known is None or not asked.accept:
+    if known is None or not asked.accept:
         return found
-    known.write(check_target(baseline, table.paths, force=True))
-    return found | {"next": [f"{baseline} now knows {known.rows.total():,} rows: commit it.", *found["next"]]}
+    known.write(target)
+    words = f"{baseline} now knows {known.rows.total():,} rows: commit it."
+    return found | {"next": [words, *found["next"]]}
 
 
 def accept_rows(table: LabelledTable, options: Options, path: Path, reviewed: Reviewed | None) -> Baseline:

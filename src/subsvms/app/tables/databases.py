@@ -29,7 +29,7 @@ from subsvms.app.tables.table import LabelledTable, read_frame
 from subsvms.exceptions import Note, Sentence, Setting, TableError
 
 READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
-WRONG = (sqlite3.Error, sqlite3.Warning, OverflowError)
+WRONG = (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError)
 ROWS = 1000  # fetched at a time
 TABLES_SHOWN = 5  # in a message, with their columns
 SQLITE_NOTE = Note("written_as", "SQLite is read, but not written: the result is a Parquet file.")
