@@ -290,8 +290,11 @@ def test_without_scores_or_with_others_there_is_no_audit(place):
     path.unlink()
     assert_refused("the rows are not those of the table", AuditDesk, place / "local")
     shutil.rmtree(place / "local" / "scores")
-    with pytest.raises(TableError, match="There is no folder .*scores', which earlier versions did not"):
+    with pytest.raises(
+        TableError, match="There is no folder .*scores', which earlier versions did not"
+    ) as said:
         AuditDesk(place / "local")
+    assert said.tb and not list((place / "local").glob("decisions.sqlite-*"))  # it was closed
 
 
 def test_a_folder_of_an_earlier_version_and_damaged_issues_are_refused(place):
