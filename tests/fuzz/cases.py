@@ -172,7 +172,7 @@ def make_case(seed, number, place, runs):
         else:
             case.words += draw_invalid(rng, "correct" if command in ("local", "decisions") else command)
         case.damage = "wrong option" if case.damage == NONE else case.damage
-    if rng.random() < 0.01:
+    if rng.random() < 0.01 and command != "media":  # which is no command
         case.stdout = "/dev/full"
     return case
 

@@ -199,7 +199,8 @@ def compare_tables(case, path, drops=False):
     if table.kind == "answers in lines" or not table.is_labelled:  # the run is about a table that it made
         return []
     if kind != get_kind(table.main) and (kind in ("xlsx", "parquet") or not case.stdin):  # converted
-        rows, _ = read_any(path.name, path.read_bytes(), {"separator": "\t" if kind == "tsv" else ","})
+        name = f"{path.stem}.jsonl" if (kind, table.kind) == ("json", "jsonl") else path.name  # stays so
+        rows, _ = read_any(name, path.read_bytes(), {"separator": "\t" if kind == "tsv" else ","})
         fits = len(rows) == table.n_rows or (drops and len(rows) < table.n_rows)
         return [] if fits else [f"wrong result: {len(rows)} rows of {table.n_rows}"]
     old, names = [], []
