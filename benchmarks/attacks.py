@@ -1,13 +1,15 @@
 """Measure what attacks on labels do to a correction, and what a guard against them costs on ordinary noise.
 
     python -m benchmarks.attacks --data-dir FOLDER --seeds 10     # twenty minutes on one core
+    python -m benchmarks.attacks --knowing --seeds 10     # also `knowing_flips`: six more minutes for a seed
     python -m benchmarks.attacks --tables                         # only write results/attacks.md
 
 Twelve tables of two classes, at most 1,000 rows of each. Attacks choose the rows: those that harm an SVM most
-(greedy), of one region, those deepest in their class (surest) and nearest the boundary. Ordinary noise does
-not: uniform flips, flips by class, and flips of one class alone. A run is *worse* if more labels are wrong
-after it than before, and *silent* if no note says anything. *Confirmed*: the same after `audit.confirm` of
-the changes, at most 15 true answers. Each run is made with and without the two guards
+(greedy), of one region, those deepest in their class (surest), nearest the boundary, and with `--knowing`
+those that the correction mends least, of at most 300 rows (`knowing_flips`, which calls it). Ordinary noise
+does not: uniform flips, flips by class, and flips of one class alone. A run is *worse* if more labels are
+wrong after it than before, and *silent* if no note says anything. *Confirmed*: the same after `audit.confirm`
+of the changes, at most 15 true answers. Each run is made with and without the two guards
 (`is_outnumbered` in `correction/_rule.py`, `ask_trees` in `_other_judges.py`), which were chosen on these
 tables with seeds 0 to 3, 10, 13, 14, 20, 21 and 30, and so that heavy noise of tables of `benchmarks.quality`
 (corruptions 0 to 3, 20) is still corrected: report other seeds. Finished runs are not repeated.
@@ -37,7 +39,8 @@ RESULTS = Path(__file__).parent / "results"
 PAPERS = ("a1a", "a5a", "splice", "svmguide1", "mushrooms", "w1a")
 OTHERS = ("breast cancer", "digits, odd", "moons", "made: balanced", "made: blobs", "made: logistic")
 MOST_ROWS = 1000
-ATTACKS = ("greedy", "region", "surest", "boundary")
+ATTACKS = ("greedy", "region", "surest", "boundary", "knowing")
+FEW_ROWS = 300  # of a table that is attacked with 40 corrections
 NOISE = ("uniform", "class-conditional", "larger class", "smaller class")
 RATES, USUAL_RATE = (0.05, 0.1, 0.15), 0.1
 ALPHAS = {"larger class": 1.0, "smaller class": 0.0}  # which class all flips are taken from
@@ -47,7 +50,7 @@ KEY = ("data", "kind", "rate", "seed")
 MUCH = 5  # rows
 
 
-def load_table(name, folder, seed):
+def load_table(name, folder, seed, most=MOST_ROWS):
     """Return features, each with a range of about one, and clean labels."""
     if name == "digits, odd":
         X, y = load_digits(return_X_y=True)
@@ -57,8 +60,8 @@ def load_table(name, folder, seed):
         X = minmax_scale(np.hstack([X, np.random.default_rng(seed).normal(size=(MOST_ROWS, 3))]))
     else:
         X, y = load(name, folder, seed)
-    if len(y) > MOST_ROWS:
-        X, _, y, _ = train_test_split(X, y, train_size=MOST_ROWS, stratify=y, random_state=seed)
+    if len(y) > most:
+        X, _, y, _ = train_test_split(X, y, train_size=most, stratify=y, random_state=seed)
     return X, y
 
 
@@ -79,25 +82,34 @@ def confirm_changes(correction, clean, seed):
     return int(np.sum(asked.apply(correction).labels != clean)), asked.claim.n_answers
 
 
-def measure_all(folder, seeds):
+def spoil(kind, X, clean, rate, seed, own):
+    """Return the labels after an attack or noise."""
+    if kind == "clean":
+        return clean
+    how = {"error_rate": rate, "random_state": own}
+    if kind == "knowing":
+        ask = lambda given: correct(X, given, seed, "with")[0].labels  # noqa: E731
+        return adversaries.knowing_flips(X, clean, ask, **how).labels
+    attack = "uniform" if kind in ALPHAS else kind
+    return adversaries.attack(attack, X, clean, alpha=ALPHAS.get(kind), **how).labels
+
+
+def measure_all(folder, seeds, knowing):
     """Correct every table after every attack, and append a line for each."""
     path = RESULTS / "attacks.csv"
     done = find_done(path, KEY)
     cases = [("clean", 0.0), *((kind, USUAL_RATE) for kind in NOISE)]
-    cases += [(kind, rate) for kind in ATTACKS for rate in RATES]
+    cases += [(kind, rate) for kind in ATTACKS if kind != "knowing" for rate in RATES]
+    cases += [("knowing", USUAL_RATE)] * knowing
     for data in (*(PAPERS if folder else ()), *OTHERS):
         for seed in seeds:
-            X, clean = load_table(data, folder, seed)
             for kind, rate in cases:
                 if (data, kind, f"{rate:.5g}", str(seed)) in done:
                     continue
-                given, own = clean, zlib.crc32(f"{data}/{kind}/{rate}/{seed}".encode()) >> 1
-                attack = "uniform" if kind in ALPHAS else kind
+                own = zlib.crc32(f"{data}/{kind}/{rate}/{seed}".encode()) >> 1
+                X, clean = load_table(data, folder, seed, FEW_ROWS if kind == "knowing" else MOST_ROWS)
                 try:
-                    if kind != "clean":
-                        given = adversaries.attack(
-                            attack, X, clean, error_rate=rate, alpha=ALPHAS.get(kind), random_state=own
-                        ).labels
+                    given = spoil(kind, X, clean, rate, seed, own)
                 except ValueError as error:  # the class has too few rows
                     print(f"{data}, {kind} {rate}: {error}")
                     continue
@@ -177,12 +189,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data-dir", default=os.environ.get("SUBSVMS_DATA"))
     parser.add_argument("--seeds", default="10", help="one, or first-last")
+    parser.add_argument("--knowing", action="store_true", help="also an attacker who knows the rule")
     parser.add_argument("--tables", action="store_true", help="only write the tables")
     args = parser.parse_args()
     if not args.tables:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            measure_all(args.data_dir, read_seeds(args.seeds))
+            measure_all(args.data_dir, read_seeds(args.seeds), args.knowing)
     write_tables()
 
 

@@ -95,6 +95,7 @@ def make_calls():
                 adversaries.greedy_flips,
             )
         ),
+        (adversaries.knowing_flips, {"X": X, "y": Y, "correct": np.copy, "error_rate": 0.1}),
         (annotators.find_consensus, {"X": X, "answers": answers}),
         (annotators.measure_agreement, {"answers": answers}),
         (audit.Audit, {"source": correction}),

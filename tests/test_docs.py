@@ -80,7 +80,7 @@ def test_the_page_of_names_has_every_public_name_and_no_other():
     assert {home: sorted(names) for home, names in (listed | {"subsvms.theory": statements}).items()} == {
         home: sorted(names) for home, names in NAMES.items()
     }
-    assert sum(map(len, listed.values())) + 1 <= 65  # the paper's statements count as one
+    assert sum(map(len, listed.values())) + 1 <= 66  # the paper's statements count as one
 
 
 def test_the_page_of_the_command_line_has_every_command_and_no_option_that_is_not_there():

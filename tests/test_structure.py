@@ -128,7 +128,7 @@ PUBLIC = {  # what users may count on: changing it is a change of the interface
     """,
     "subsvms.adversaries": """
         ATTACKS Attack attack boundary_flips class_conditional_flips directed_flips greedy_flips
-        region_flips surest_flips uniform_flips
+        knowing_flips region_flips surest_flips uniform_flips
     """,
     "subsvms.annotators": "Consensus Person find_consensus measure_agreement",
     "subsvms.audit": """

@@ -10,6 +10,7 @@ None leaves the direction to the attack. A budget that a class cannot meet is an
 All attacks take `y`, clean labels of two classes or more, and `random_state`, a seed or NumPy's generator,
 also where nothing is random. Those that look at the features take `X`, an array, sparse matrix or data frame
 of finite numbers, each feature with a range of about one: the gamma of SVMs is 1 / n_features.
+`knowing_flips` also takes the corrector that it attacks, and is not in `ATTACKS`.
 
 Examples
 --------
@@ -27,8 +28,9 @@ from subsvms.adversaries._attacks import (
 )  # fmt: skip
 from subsvms.adversaries._budget import Attack
 from subsvms.adversaries._greedy import greedy_flips
+from subsvms.adversaries._knowing import knowing_flips
 
 __all__ = [
     "ATTACKS", "Attack", "attack", "boundary_flips", "class_conditional_flips", "directed_flips",
-    "greedy_flips", "region_flips", "surest_flips", "uniform_flips",
+    "greedy_flips", "knowing_flips", "region_flips", "surest_flips", "uniform_flips",
 ]  # fmt: skip

@@ -98,21 +98,24 @@ def choose_flips(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows to flip and their new class numbers."""
     start = judge(X, clean, clean, C=C, gamma=gamma)
-    n_flips = sum(n for _, n in groups)
-    of_class = [np.flatnonzero(clean == number) for number in np.unique(clean)]
-    plans = [groups]
-    if len(groups) == 1:
-        plans += [[(rows, n_flips)] for rows in of_class if len(rows) > n_flips]
     victim = _Victim(X, clean, start, C, gamma)
     tries = []
-    for plan in plans:
+    for plan in list_plans(clean, groups):
         flipped = np.zeros(len(clean), dtype=bool)
         flipped[take_highest(start.margin, plan)] = True
         tries.append((victim.answer(flipped), flipped, plan))
     tries.sort(key=lambda attempt: -attempt[0].n_wrong)  # stable, so ties stay in order
-    found = [_search(victim, *attempt, n_rounds) for attempt in tries[:MOST_STARTS]]
+    found = [search(victim, *attempt, n_rounds) for attempt in tries[:MOST_STARTS]]
     rows = np.flatnonzero(max(found, key=lambda attempt: attempt[0].n_wrong)[1])
     return rows, start.rival[rows]
+
+
+def list_plans(clean: np.ndarray, groups: Groups) -> list[Groups]:
+    """Return the groups, and if all flips may come from one class, each class alone."""
+    n_flips = sum(n for _, n in groups)
+    of_class = [np.flatnonzero(clean == number) for number in np.unique(clean)]
+    alone = [[(rows, n_flips)] for rows in of_class if len(rows) > n_flips]
+    return [groups, *(alone if len(groups) == 1 else [])]
 
 
 class _Victim(NamedTuple):
@@ -145,8 +148,10 @@ class _Victim(NamedTuple):
         return moved * (sums[every, self.clean] - sums[every, self.start.rival])
 
 
-def _search(victim, verdict, flipped, groups, n_rounds):
-    """Trade flips as long as that makes more rows wrong; return the verdict and the flips."""
+def search(
+    victim: Any, verdict: Verdict, flipped: np.ndarray, groups: Groups, n_rounds: int, least: int = 0
+) -> Any:
+    """Trade flips, at least so many at once, as long as more rows are wrong; return verdict and flips."""
     rules = [victim.ease, victim.pull]
     size, turn, n_failed = max(int(np.sum(flipped)) // FIRST_TRADE, 1), 0, 0
     for _ in range(n_rounds):
@@ -158,7 +163,7 @@ def _search(victim, verdict, flipped, groups, n_rounds):
             continue
         turn, n_failed = 1 - turn, n_failed + 1
         if n_failed == len(rules):
-            size, n_failed = size // 2, 0
+            size, n_failed = max(size // 2, least), 0
         if size == 0:
             break
     return verdict, flipped
