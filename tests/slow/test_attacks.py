@@ -7,7 +7,7 @@ from benchmarks.attacks import ATTACKS, USUAL_RATE, confirm_changes, correct, lo
 from subsvms import adversaries
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")]
-N_ROWS, SEED = 300, 30
+N_ROWS, SEED = 300, 31  # none of the seeds with which the guards were chosen
 # Fifteen answers are a sample: changes of which just over half are wrong can pass as right.
 TOLERANCE = 3
 
@@ -29,4 +29,4 @@ def test_after_a_confirmation_no_attack_leaves_more_wrong_labels_than_were_given
         confirmed, n_answers = confirm_changes(found, clean, SEED)
         assert confirmed <= attack.flipped.sum() + TOLERANCE and n_answers <= 15, name
     assert left["knowing"] >= max(left.values())
-    assert left["knowing"] > known.flipped.sum() + TOLERANCE  # without a confirmation it succeeds
+    assert left["knowing"] > known.flipped.sum()  # without a confirmation it does harm
