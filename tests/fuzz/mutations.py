@@ -226,7 +226,8 @@ def change_names(rng, data):
     arrow, write = open_arrow(data)
     names = arrow.column_names
     strange = ["", "y", "y_given", "row", "\x00", "\x1b[2J", "x" * 300, "a,b"]
-    names[rng.randrange(len(names))] = rng.choice(strange)
+    place = rng.randrange(max(len(names), 1))
+    names[place : place + 1] = [rng.choice(strange)] * bool(names)
     return write(arrow.rename_columns(names))
 
 

@@ -176,7 +176,7 @@ class HistoryFile:
         (version,) = execute("PRAGMA user_version").fetchone()
         if version not in SCHEMAS:
             raise self.damaged(f"format {version}, not {FORMAT}")
-        made = execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+        made = execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
         found = {_squeeze(sql) for (sql,) in made if not sql.startswith("CREATE TABLE sqlite_")}
         ours = execute("PRAGMA application_id").fetchone() == (APPLICATION,)
         if not ours or found != {_squeeze(statement) for statement in SCHEMAS[version]}:
@@ -295,9 +295,11 @@ def read_acts(connection: sqlite3.Connection, after: int) -> list[StoredAct]:
     if not acts:
         return []
     upto = (after, acts[-1][0])
-    lines = connection.execute("SELECT * FROM decisions WHERE act > ? AND act <= ? ORDER BY act, row", upto)
+    # fetched at once: a cursor that is still open would keep a damaged file from being closed
+    within = "WHERE act > ? AND act <= ? ORDER BY act"
+    lines = connection.execute(f"SELECT * FROM decisions {within}, row", upto).fetchall()
     by_act = {act: [line[1:] for line in some] for act, some in groupby(lines, itemgetter(0))}
-    found = connection.execute("SELECT * FROM answers WHERE act > ? AND act <= ?", upto)
+    found = connection.execute(f"SELECT * FROM answers {within}", upto).fetchall()
     answers = {line[0]: line[1:] for line in found}
     return [StoredAct._make((*act, by_act.get(act[0], []), answers.get(act[0]))) for act in acts]
 
