@@ -8,6 +8,7 @@ from scipy import sparse
 
 from subsvms import SubSVMClassifier
 from subsvms._validation import check_cost, check_format, check_square, check_table, warn_unscaled
+from subsvms.exceptions import InputError
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.arange(40) % 2
@@ -120,3 +121,10 @@ def test_more_svms_than_fit_in_memory_are_refused():
         check_cost(10**9, 2, 2)
     with pytest.raises(ValueError, match="lower subsample_size"):
         check_cost(1, 2, 10**8)
+
+
+@pytest.mark.parametrize("name", ["n_estimators", "C", "gamma", "subsample_size", "random_state"])
+def test_a_number_that_python_does_not_write_is_refused_in_a_sentence(name):
+    svms = SubSVMClassifier(**{name: 10**5000})
+    with pytest.raises(InputError, match=rf"^{name} must be within 64 bits; got a number of 16,610 bits\.$"):
+        svms.fit([[0.0], [1.0]], [0, 1])

@@ -6,7 +6,8 @@ sentence that says what was expected, what was found, and what to do.
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -34,7 +35,17 @@ MAX_SVMS, MAX_MULTIPLIERS = 5_000_000, 50_000_000  # 4.5 and 30 million took 3.8
 
 def checked(fit: Fit) -> Fit:
     """Have scikit-learn check the parameters of an estimator, and keep the types of its `fit`."""
-    return _fit_context(prefer_skip_nested_validation=False)(fit)
+    validated = _fit_context(prefer_skip_nested_validation=False)(fit)
+
+    @wraps(fit)
+    def call(estimator, *args, **more):
+        for name, value in estimator.get_params(deep=False).items():
+            if isinstance(value, int) and value.bit_length() > 64:  # Python may refuse to write it
+                words = "{name} must be within 64 bits; got a number of {bits:,} bits."
+                raise InputError(words, name=Setting(name), bits=value.bit_length())
+        return validated(estimator, *args, **more)
+
+    return cast(Fit, call)
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool, on_gpu: bool = False) -> Table:
