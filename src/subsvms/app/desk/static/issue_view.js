@@ -30,7 +30,7 @@ export function makeDetail(issue, label) {
     makeMedia(issue),
     makeTexts(issue),
     makeComparison(issue),
-    make("p", { class: "reason" }, issue.reason ? `The rule, for which errors are as estimated: ${issue.reason}. ` : "", formatWithstands(issue.withstands)),
+    make("p", { class: "reason" }, issue.reason ? `By the rule, which takes errors to be as estimated, while the numbers above allow others, too: ${issue.reason}. ` : "", formatWithstands(issue.withstands)),
     makeCarriers(issue),
   ].filter((part) => part !== null);
 }
