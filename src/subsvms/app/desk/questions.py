@@ -9,11 +9,12 @@ which anybody may have changed.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from subsvms.app.runs.answer_store import Answer, BegunAudit, BegunEstimate
+from subsvms.app.runs.answer_store import Answer
 from subsvms.app.runs.parquet_files import Scores
 from subsvms.audit import (
     Audit,
@@ -35,6 +36,23 @@ CHECKED = {  # what is said of a set while it is checked, if nobody may know how
     "changes": "changes of the run", "held_back": "labels that the run held back",
     "confirm": "labels of a set",
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BegunAudit:
+    """How an audit was begun."""
+
+    state: dict[str, Any]  # of `Audit`, without answers; rows count from 0 there
+    left_out: list[int]  # rows, from 1, that people had decided by then; nobody is asked about them
+
+
+@dataclass(frozen=True)
+class BegunEstimate:
+    """How an estimate was begun: rows were drawn at random."""
+
+    rows: list[int]  # counted from 1
+    random_state: int
+    confidence: float
 
 
 class Turns:

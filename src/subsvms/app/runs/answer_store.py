@@ -93,23 +93,6 @@ class Answer:
     at: str  # ISO 8601, UTC
 
 
-@dataclass(frozen=True)
-class BegunAudit:
-    """How an audit was begun."""
-
-    state: dict[str, Any]  # of `Audit`, without answers; rows count from 0 there
-    left_out: list[int]  # rows, from 1, that people had decided by then; nobody is asked about them
-
-
-@dataclass(frozen=True)
-class BegunEstimate:
-    """How an estimate was begun: rows were drawn at random."""
-
-    rows: list[int]  # counted from 1
-    random_state: int
-    confidence: float
-
-
 class NothingToUndo(Exception):
     """Nothing that this person did, or undid, can be taken back any more."""
 
