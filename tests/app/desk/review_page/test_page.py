@@ -37,7 +37,9 @@ def test_keys_decide_and_the_next_open_issue_follows(review, folder):
     assert stored(folder)[first] == ("accept", suggested, "Ann")
     assert not {first, second, third} & set(ann.rows)
     ann.see("#counts", f"2 of {total(ann) + 3} decided, 1 skipped")
-    ann.see("#agreement", "1 of 2 suggestions accepted.")  # two decisions say nothing about the others
+    ann.see(
+        "#agreement", "1 of 2 flagged suggestions accepted."
+    )  # two decisions say nothing about the others
 
 
 def test_undo_reverts_a_decision_and_shows_the_row_again_and_redo_decides_again(review, folder):

@@ -222,6 +222,24 @@ def long_names(tmp_path_factory):
     return do_job(str(table), Options(label="default", n_estimators=100), Work(n_jobs=1)).written.folder
 
 
+def test_labels_that_are_digits_are_their_own_keys_and_a_likely_suggestion_is_filled(browser, tmp_path):
+    rows = [row | {"default": "01"[row["default"] == "yes"]} for row in make_rows(300, wrong=0.2)[0]]
+    table = write(tmp_path / "loans.csv", rows)
+    folder = do_job(str(table), Options(label="default", n_estimators=100), Work(n_jobs=1)).written.folder
+    with serving_here(folder) as address:
+        ann = Reviewer(browser, address)
+        shown = "all => all.map(one => [one.querySelector('kbd').innerText, one.dataset.label])"
+        assert ann.page.eval_on_selector_all("#classes .class", shown) == [["0", "0"], ["1", "1"]]
+        first, second = ann.rows[:2]
+        ann.press("0")
+        ann.press("1")
+        ann.settle()
+        assert {row: one[1] for row, one in stored(folder).items()} == {first: "0", second: "1"}
+        fill = "one => { one.className = 'class first'; return getComputedStyle(one).backgroundColor }"
+        assert ann.page.eval_on_selector("#classes .class", fill) != "rgba(0, 0, 0, 0)"
+        ann.context.close()
+
+
 @pytest.mark.parametrize("width", [390, 800, 1280])
 def test_long_names_never_hide_the_suggestion_or_a_value(browser, long_names, width):
     with serving_here(long_names) as address:

@@ -1,4 +1,5 @@
-// What can be decided about the chosen row: classes as buttons with the keys 1 to 9, and a note.
+// What can be decided about the chosen row: classes as buttons with the keys 1 to 9, and a note. Labels that are digits are
+// their own keys, as whoever reads "0" presses 0.
 
 import { $, all, badge, make, name } from "./elements.js";
 import { ownName } from "./dialogs.js";
@@ -10,13 +11,16 @@ const KEYS = 9; // classes with a key
 /** @type {Map<number, string>} */
 const drafts = new Map(); // notes that are not stored yet, of each row
 
+const areDigits = () => getMeta().classes.every((label) => /^\d$/.test(label));
 /** The classes with keys, in their order. */
-export const listKeys = () => getMeta().keys.slice(0, KEYS);
-export const hasMore = () => getMeta().classes.length > KEYS;
+const listKeys = () => (areDigits() ? getMeta().keys : getMeta().keys.slice(0, KEYS));
+export const hasMore = () => listKeys().length < getMeta().classes.length;
+/** The label that a key gives, if it gives one. */
+export const findLabel = (/** @type {number} */ key) => listKeys().find((label, i) => (areDigits() ? Number(label) : i + 1) === key);
 
 /** Make a button for each class that has a key; they stay in their places whichever row is shown. */
 export function makeButtons() {
-  $("classes").replaceChildren(...listKeys().map((label, i) => makeButton(label, i + 1)));
+  $("classes").replaceChildren(...listKeys().map((label, i) => makeButton(label, areDigits() ? Number(label) : i + 1)));
   $("more-labels").hidden = !hasMore();
   $("bar").classList.toggle("many", listKeys().length > 6);
 }
@@ -27,7 +31,7 @@ export function makeButtons() {
  */
 function makeButton(label, key) {
   const attributes = { type: "button", class: "class", "data-label": label, "aria-keyshortcuts": key };
-  return make("button", attributes, key ? make("kbd", {}, String(key)) : null, badge(label), make("span", { class: "label" }, name(label)), make("span", { class: "role" }));
+  return make("button", attributes, key === null ? null : make("kbd", {}, String(key)), badge(label), make("span", { class: "label" }, name(label)), make("span", { class: "role" }));
 }
 
 /**

@@ -42,7 +42,7 @@ function makeSure(/** @type {Issue} */ { expected, probability, next, given, sug
     next ? `; then ${quote(next[0])} with ${percent(next[1])}` : "", ".",
   ];
   const noLabel = "No label was given, so nothing is kept: the suggestion is what the votes say.";
-  const stays = "Too little for a change: without you, the label stays.";
+  const stays = "The rule kept it: without you, the label stays.";
   return [
     expected === null ? null : make(
       "p", { class: "how-sure" }, make("strong", {}, quote(given)), make("span", {}, ` is wrong with a probability of ${percent(expected)}`), bar(expected),

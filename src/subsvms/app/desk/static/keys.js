@@ -63,7 +63,7 @@ function findAct(event, actions) {
   if (key === "enter") return isOnButton(event) ? null : () => decide("accept");
   if (key === " " && around(event, PRESSED) && !isOnLine) return null;
   if (key.startsWith("arrow") && around(event, "audio")) return null; // it winds
-  if (/^[1-9]$/.test(key)) return () => actions.giveNumber(Number(key));
+  if (/^\d$/.test(key)) return () => actions.giveNumber(Number(key));
   /** @type {Record<string, () => unknown>} */
   const acts = {
     a: () => decide("accept"),

@@ -174,5 +174,5 @@ export function drawCounts(counts) {
   const bar = $("progress", HTMLProgressElement);
   bar.max = Math.max(1, counts.issues);
   bar.value = counts.decided;
-  $("agreement").textContent = formatAgreement(counts);
+  $("agreement").textContent = $("agreement").title = formatAgreement(counts);
 }

@@ -1,6 +1,6 @@
 // The review page: it starts here, and here it learns what others decide.
 
-import { closeNote, keepDraft, listKeys, hasMore, makeButtons, openNote } from "./bar.js";
+import { closeNote, findLabel, keepDraft, hasMore, makeButtons, openNote } from "./bar.js";
 import { attempt, hideLost, hurry, isLost, poll, say, watch } from "./connection.js";
 import { listen } from "./controls.js";
 import { changeName, decide, decideAll, drawName, giveLabel, giveOtherLabel, redo, undo } from "./decisions.js";
@@ -65,7 +65,7 @@ function drawWaiting(length) {
 const actions = {
   decide, decideAll, giveLabel, undo, redo, changeName, openNote, closeNote, keepDraft, scrollRow, goBack, openHelp,
   giveNumber: (/** @type {number} */ number) => {
-    const label = listKeys()[number - 1];
+    const label = findLabel(number);
     if (label !== undefined) giveLabel(label);
   },
   giveOtherLabel: () => hasMore() && giveOtherLabel(),

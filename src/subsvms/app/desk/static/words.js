@@ -118,8 +118,8 @@ export function formatCounts({ issues, decided, skipped, dropped, disputed }) {
 /** What the decisions say about the suggestions, and about the people. */
 export function formatAgreement(/** @type {Counts} */ { judged, accepted, low, high, agreement }) {
   const range = `${(100 * (low ?? 0)).toFixed(0)} to ${(100 * (high ?? 1)).toFixed(0)}\u00a0%`;
-  const right = judged < TELLING ? "." : `: ${range} of all suggestions should be right, if the others are like these.`;
-  const words = [judged ? `${count(accepted)} of ${plural(judged, "suggestion")} accepted${right}` : "No suggestion has been judged one by one yet."];
+  const right = judged < TELLING ? "." : `: ${range} of suggestions as clear as these should be right.`;
+  const words = [judged ? `${count(accepted)} of ${plural(judged, "flagged suggestion")} accepted${right}` : "No suggestion has been judged one by one yet."];
   if (agreement?.both) {
     words.push(`${formatNames(agreement.people)} agree on ${count(agreement.same)} of ${plural(agreement.both, "row")} that both decided.`);
   }
