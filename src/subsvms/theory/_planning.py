@@ -248,7 +248,7 @@ def format_guaranteed(model, needed, phi, failure, rho, measured, counts) -> lis
         sentences.append(
             f"If the wrong labels, however chosen, are at most {round_up(rho)} of the smaller class, a "
             f"subset has {-(-r // 2)} clean rows of each class with probability at least "
-            f"{np.floor(kept * 1000 + 1e-9) / 1000:.3f}."
+            f"{round_down(kept)}."
         )
     m = unanimous_withstands(model, counts)
     if m > 0:
@@ -271,6 +271,10 @@ def unanimous_withstands(model: SubSVMClassifier, counts: np.ndarray) -> int:
 
 def round_up(share: float) -> str:
     return f"{np.ceil(share * 1000 - 1e-9) / 1000:.3f}"
+
+
+def round_down(share: float) -> str:
+    return f"{np.floor(share * 1000 + 1e-9) / 1000:.3f}"
 
 
 def format_estimated(size, phi, seconds, measured, error_rate) -> list[str]:

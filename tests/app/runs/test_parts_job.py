@@ -79,7 +79,7 @@ def test_a_folder_of_files_becomes_a_folder_of_parts(finished, tmp_path):
     assert len(parquet.read_table(tmp_path / "p.parquet")) == N // 3
 
 
-@pytest.mark.parametrize("changes", [{}, {"max_error_rate": 0.03, "id_column": "city", "n_estimators": None}])
+@pytest.mark.parametrize("changes", [{}, {"max_error_rate": 0.03, "id_column": "x3", "n_estimators": None}])
 def test_issues_and_scores_are_those_of_a_run_in_memory(folder, tmp_path, changes):
     """With rows to compare with, and with the labels that carry the suggestions."""
     options = replace(OPTIONS, pool_size=None, **changes)
