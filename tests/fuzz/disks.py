@@ -145,9 +145,9 @@ def run_two(trials, mode):
     return " and ".join(sorted("done" if one.code == 0 else "refused" for one in endings)), faults
 
 
-def answer_on_a_full_disk(trials):
-    """Let people answer an audit until the disk is full: what was acknowledged is there."""
-    place = trials.enter_run("asked", "audit")
+def answer_on_a_full_disk(trials, room):
+    """Let people answer an audit or a confirmation until the disk is full: what was acknowledged is there."""
+    place = trials.enter_run("asked", room)
     size = measure(place) + trials.rng.randrange(4, 60) * PAGE
     kept = trials.root / "kept"
     shutil.rmtree(kept, ignore_errors=True)
@@ -157,13 +157,14 @@ def answer_on_a_full_disk(trials):
     try:
         shutil.copytree(kept, place, dirs_exist_ok=True)
         port = str(trials.rng.randrange(20_000, 60_000))
-        child = start_command(["audit", OUT, "--answers", "300", "--port", port, "--no-browser"], place)
+        how = ["--answers", "300"] if room == "audit" else []
+        child = start_command([room, OUT, *how, "--port", port, "--no-browser"], place)
         try:
             address = wait_for_address(place)
         except RuntimeError:  # it said so and ended
             ending = wait_for(child, place)
             return "refused", [] if ending.code == 2 and "Traceback" not in ending.stderr else [ending.stderr]
-        people = [Answerer(address, trials.labels[find_table("audit")], f"client {i}") for i in range(2)]
+        people = [Answerer(address, trials.labels[find_table(room)], f"client {i}") for i in range(2)]
         for one in people:
             one.start()
         time.sleep(3.0)
@@ -197,11 +198,12 @@ def main():
             )
             for mode in MODES
         ]  # fmt: skip
-        work.append(("full audit", options.answers, answer_on_a_full_disk, None))
+        rooms = ("audit", "confirm")
+        work += [(f"full {room}", options.answers, answer_on_a_full_disk, room) for room in rooms]
         for name, n, try_once, mode in work:
             states = []
             for number in range(n):
-                state, faults = try_once(trials, mode) if mode else try_once(trials)
+                state, faults = try_once(trials, mode)
                 states.append(state)
                 failed += bool(faults)
                 for fault in faults:

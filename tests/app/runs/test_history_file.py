@@ -252,6 +252,17 @@ def test_an_answer_that_somebody_changed_is_noticed(run, table, change):
         open_book(run)
 
 
+def test_a_file_whose_text_is_not_utf_8_is_refused_and_closed(run):
+    book = open_book(run)
+    book.decide([(row, "accept", "yes") for row in range(1, 4)], who="Ann")
+    book.close()
+    path = book.file.path
+    path.write_bytes(path.read_bytes().replace(b'"yes"', b'"\xffes"'))
+    with pytest.raises(BrokenFile, match="Could not decode to UTF-8"):
+        open_book(run)
+    assert not list(path.parent.glob("*-wal")) + list(path.parent.glob("*-shm"))
+
+
 def test_an_answer_in_an_audit_that_nobody_began_is_noticed(run):
     open_book(run).close()
     forged = (1, "audit", 4, '"yes"', seal("", 4, '"yes"', "Eve", ""))
