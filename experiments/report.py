@@ -5,7 +5,16 @@ import platform
 from pathlib import Path
 
 from experiments import claims, synthetic
-from experiments.tables import FAR, MEASURE, TITLES, as_markdown, make_table, order_methods
+from experiments.tables import (
+    FAR,
+    MEASURE,
+    RULE,
+    TITLES,
+    as_markdown,
+    compare_rule,
+    make_table,
+    order_methods,
+)
 
 
 def write_report(store, page):
@@ -29,6 +38,8 @@ def write_report(store, page):
                 answers,
             )
         )
+    if RULE in set(runs["method"]):
+        parts.append(as_markdown(*compare_rule(runs)))
     if not made.empty:
         figure = page.with_name("figure2.png")
         synthetic.draw(made, figure)

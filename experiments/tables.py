@@ -19,6 +19,8 @@ TITLES = {
     "table7": "Table 7: training time by attack",
 }
 FAR = 0.03  # a difference that is marked
+RULE = "SubSVMs after the rule"
+BETTER = 0.01  # of a measure: one of the two is better
 
 
 def expected(name):
@@ -123,6 +125,27 @@ def show_time(seconds, paper, alpha, method, name):
     if method not in METHODS:
         return text
     return f"{text} ({paper[alpha, method, name] / paper[alpha, 'SubSVMs', name]:.3g})"
+
+
+def compare_rule(runs):
+    """Return how SubSVMs does on labels as given and after the default rule: (title, heads, lines).
+
+    Only labellings that both were given count.
+    """
+    wide = runs.pivot_table(
+        index=["alpha", "data", "corruption"], columns="method", values=list(MEASURE.values())
+    )
+    lines = []
+    for name, measure in MEASURE.items():
+        both = wide[measure][["SubSVMs", RULE]].dropna().groupby(["alpha", "data"]).mean()
+        for alpha in [alpha for alpha in SHOWN if alpha in both.index.get_level_values("alpha")]:
+            part = both.xs(alpha)
+            more = part[RULE] - part["SubSVMs"]
+            means = [f"{part[column].mean():.4f}" for column in part]
+            counts = [f"{(sign * more > BETTER).sum()} of {len(part)}" for sign in (1, -1)]
+            lines.append([TITLES[name], alpha if alpha == "clean" else f"alpha={alpha}", *means, *counts])
+    heads = ["", "", "SubSVMs", RULE, f"sets better by {BETTER}", "worse"]
+    return "Is the rule of today better? SubSVMs on labels as given, and after the default rule", heads, lines
 
 
 def as_markdown(title, heads, lines):

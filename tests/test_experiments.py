@@ -126,7 +126,7 @@ def test_cross_validation_leaves_rows_out(made):
 
 def test_test_scores_are_hidden_from_all_methods_that_do_not_choose_by_them_in_the_paper(made):
     found = methods.load_methods()
-    assert set(found) == {*BASELINES, "SubSVMs"}
+    assert set(found) == {*BASELINES, "SubSVMs", tables.RULE}
     sees = {name for name, method in found.items() if method.SEES_TEST_LABELS}
     assert {name.removesuffix(UNWEIGHTED) for name in sees} == {"Oracle-SVM", "Blind-SVM", "Bag-SVM"}
     frame = pd.DataFrame({"bac": [0.5], "sif": [0.5], "auc": [0.5], "accuracy": [0.5], "C": [1.0]})
@@ -138,10 +138,10 @@ def test_test_scores_are_hidden_from_all_methods_that_do_not_choose_by_them_in_t
 
 def test_each_method_chooses_as_the_paper_says(finished):
     folder, lines = finished
-    store, n_runs = Store(folder), len(make_tiny().runs())
+    store, n_runs = Store(folder), len(run.list_runs(make_tiny(), methods.load_methods()))
     rows, candidates = store.read("runs"), store.read("candidates")
     assert lines[-1] == f"{n_runs} runs done, 0 were done before."
-    assert len(rows) == n_runs == 2 * (2 * 2) + 2 * 2 * 8
+    assert len(rows) == n_runs == 2 * (2 * 2) + 2 * 2 * 8 + 2 * 2
     for suffix, allowed in (("", candidates), (UNWEIGHTED, candidates[candidates["ratio"] == 1.0])):
         by_case = allowed.groupby(["data", "alpha", "corruption"])[list(METRICS)].max()
         for row in rows[rows["method"] == "Oracle-SVM" + suffix].itertuples():
@@ -176,8 +176,9 @@ def test_the_method_on_the_page_about_adding_one_is_run_and_shown(finished, tmp_
     clean = rows[(rows["method"] == "Forest") & (rows["alpha"] == CLEAN)]
     assert len(clean) == 2 and clean["bac"].min() > 0.9
     lines = tables.make_table(rows, "table2")[2]
-    assert [line[1] for line in lines[:10]] == [*BASELINES, "SubSVMs", "Forest"] and "(" not in lines[9][2]
-    assert tables.make_table(rows, "table3")[2][-1][1] == "Forest"
+    assert [line[1] for line in lines[:11]] == [*BASELINES, "SubSVMs", "Forest", tables.RULE]
+    assert "(" not in lines[9][2]
+    assert [line[1] for line in tables.make_table(rows, "table3")[2][-2:]] == ["Forest", tables.RULE]
 
 
 class Stop(Exception):
@@ -321,6 +322,10 @@ def test_the_report_has_all_tables_the_figure_and_the_claims(finished, tmp_path)
     for title in tables.TITLES.values():
         assert title in page
     assert "never significantly worse" in page and "How close we come" in page
+    line = re.search(r".*balanced accuracy \| alpha=0.0 \| .* of 2 .*", page)[0]
+    rows = Store(out).read("runs").query("alpha == '0.0' and corruption == 0")
+    for method, cell in zip(("SubSVMs", tables.RULE), line.split(" | ")[2:4], strict=True):
+        assert float(cell) == pytest.approx(rows[rows["method"] == method]["bac"].mean(), abs=1e-4)
     assert (out / "figure2.png").exists()
     for thing, form in (("claims", "text"), ("figure2", "png"), ("table2", "png"), ("table7", "markdown")):
         target = tmp_path / f"{thing}.{form}"

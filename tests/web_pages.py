@@ -97,7 +97,7 @@ def make_summary(**changes):
     class_line |= {"filled": 2, "after": 251}
     group_line = {"rows": 100, "flagged": 3, "share": 0.03, "low": 0.01, "high": 0.09, "expected_wrong": 3.5}
     summary = {
-        "title": "loans.csv", "label": "default", "version": "0.1.0", "finished": "2026-11-15T12:00:00+00:00",
+        "title": "loans.csv", "label": "default", "version": "0.2.0", "finished": "2026-11-15T12:00:00+00:00",
         "rows": 32561, "labelled": 32561, "missing": 3, "features": 123, "columns_used": 14,
         "rule": "posterior", "action": "fix", "flagged": 812, "changed": 812, "held_back": 31,
         "error_rate": 0.031, "error_rate_interval": [0.02, 0.05], "explained": True,

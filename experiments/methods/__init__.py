@@ -16,7 +16,7 @@ from experiments.datasets import Dataset
 from experiments.judge import METRICS
 from experiments.protocol import UNWEIGHTED, Protocol
 
-MODULES = ("subsvms", "oracle", "blind", "bag", "cv", "cv_accuracy")
+MODULES = ("subsvms", "rule", "oracle", "blind", "bag", "cv", "cv_accuracy")
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from subsvms.correction import Correction, LabelCorrector, correct_labels
     from subsvms.ensemble import SubSVMClassifier, load, save
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = dict.fromkeys(("Correction", "LabelCorrector", "correct_labels"), "correction")
 _HOMES |= dict.fromkeys(("SubSVMClassifier", "load", "save"), "ensemble") | {"correct_table": "app.frames"}
