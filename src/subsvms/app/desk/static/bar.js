@@ -61,6 +61,8 @@ function drawClasses(issue) {
     const isBest = role === "suggested" && issue.probability > 1 - (issue.expected ?? 1);
     button.classList.toggle("first", isBest);
     button.classList.toggle("strong", isBest && issue.probability > 0.5);
+    if (button.dataset.label === issue.decision?.label) button.setAttribute("aria-pressed", "true");
+    else button.removeAttribute("aria-pressed");
     if ((button.dataset.role ?? "") === role) continue; // most stay as they are
     button.dataset.role = role;
     button.classList.toggle("as-given", role === "given");
