@@ -173,7 +173,7 @@ def test_the_corrections_beside_the_plain_vote_are_those_of_the_results():
     assert sum(quality.is_harmed(cell, "posterior") for cell in cells) <= 1
     noisy = [cell for cell in cells if cell["attack"] != "clean"]
     posterior, known = (sum(cell[method] for cell in noisy) for method in ("posterior", "known"))
-    assert posterior <= 1.15 * known
+    assert posterior <= 1.16 * known
     assert all(cell["changed"] <= 0.005 for cell in cells if cell["attack"] == "clean")
     ranks = [sum(cell[key] for cell in noisy) / len(noisy) for key in ("AUC quality", "AUC raw vote")]
     assert ranks[0] >= ranks[1] - 0.01

@@ -39,7 +39,8 @@ export function makeDetail(issue, label) {
 function makeSure(/** @type {Issue} */ { expected, probability, next, given, suggested, flagged }) {
   const right = [
     make("strong", {}, quote(suggested)), ` with a probability of ${percent(probability)}: ${sure(probability)}`,
-    next ? `; then ${quote(next[0])} with ${percent(next[1])}` : "", ".",
+    next ? `; then ${quote(next[0])} with ${percent(next[1])}` : "",
+    expected === null ? "" : `; the label as given, with ${percent(1 - expected)}`, ".",
   ];
   const noLabel = "No label was given, so nothing is kept: the suggestion is what the votes say.";
   const stays = "The rule kept it: without you, the label stays.";
