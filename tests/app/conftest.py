@@ -7,6 +7,21 @@ import pytest
 from browsers import WAIT
 from loans import call, make_rows, write
 
+from subsvms.correction import _other_judges
+
+N_TREES = _other_judges.N_TREES
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """Check changes with few trees, which take longest: the application only writes what is found."""
+    _other_judges.N_TREES = 10
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown():
+    _other_judges.N_TREES = N_TREES
+
 
 @pytest.fixture(scope="module")
 def browser():

@@ -8,7 +8,6 @@ mounted for the first two, which takes the rights of root.
 """
 
 import argparse
-import os
 import random
 import shutil
 import subprocess
@@ -27,6 +26,7 @@ from fuzz.kills import (
     Trials,
     compare_places,
     find_table,
+    is_alive,
     make_words,
     read_answers,
     wait_for_address,
@@ -110,7 +110,7 @@ def make_read_only(trials, mode):
         before = take_snapshot(place)
         child = start_command(make_words(mode), place)
         time.sleep(trials.rng.uniform(0, seconds))
-        while not mount(place, "-o", "remount,ro") and os.waitid(os.P_PID, child, ALIVE) is None:
+        while not mount(place, "-o", "remount,ro") and is_alive(child):
             time.sleep(0.001)  # a file is open
         ending = wait_for(child, place)
         left = {name.partition("/")[0] for name in take_snapshot(place)} - {
@@ -122,9 +122,6 @@ def make_read_only(trials, mode):
         faults += [] if whole else [f"half written: {sorted(left)}"]
         mount(place, "-o", f"remount,rw,size={PLENTY}")
         return "done" if ending.code == 0 else "refused", faults + go_on(place, trials, mode)
-
-
-ALIVE = os.WEXITED | os.WNOHANG | os.WNOWAIT
 
 
 def run_two(trials, mode):
@@ -160,7 +157,7 @@ def answer_on_a_full_disk(trials, room):
         how = ["--answers", "300"] if room == "audit" else []
         child = start_command([room, OUT, *how, "--port", port, "--no-browser"], place)
         try:
-            address = wait_for_address(place)
+            address = wait_for_address(place, child)
         except RuntimeError:  # it said so and ended
             ending = wait_for(child, place)
             return "refused", [] if ending.code == 2 and "Traceback" not in ending.stderr else [ending.stderr]

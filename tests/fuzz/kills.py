@@ -149,7 +149,7 @@ class Trials:
         how = ["--answers", "300"] if command == "audit" else []
         words = [command, OUT, *how, "--port", str(self.rng.randrange(20_000, 60_000)), "--no-browser"]
         child = start_command(words, place, fresh=self.fresh)
-        address = wait_for_address(place)
+        address = wait_for_address(place, child)
         labels = self.labels[find_table(mode)]
         people = [Answerer(address, labels, f"client {i}") for i in range(N_CLIENTS)]
         for one in people:
@@ -184,7 +184,7 @@ class Trials:
         beside = self.enter("replacing")  # for what the other process prints
         words = ["review", OUT, "--port", str(self.rng.randrange(20_000, 60_000)), "--no-browser"]
         child = start_command(words, place, fresh=self.fresh)
-        address = wait_for_address(place)
+        address = wait_for_address(place, child)
         rows = [row for row, _ in list_suggestions(place / OUT, None)]
         if replace:
             other = start_command(make_words("replace", place), beside, fresh=self.fresh)
@@ -309,10 +309,14 @@ def compare_places(place, whole):
     return [f"after the next run, {name} differs" for name, _ in sorted(found.items() ^ wanted.items())]
 
 
-def wait_for_address(place):
+def is_alive(child):
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+
+def wait_for_address(place, child):
     """Return the address that the server prints when it is ready."""
     deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and is_alive(child):
         found = re.search(r"http://\S+", (place.parent / "stdout").read_text())
         if found:
             return found[0]

@@ -12,7 +12,7 @@ N_ROWS, SEED = 300, 31  # none of the seeds with which the guards were chosen
 TOLERANCE = 3
 
 
-@pytest.mark.parametrize("data", ["moons", "made: blobs"])
+@pytest.mark.parametrize("data", ["moons", pytest.param("made: blobs", marks=pytest.mark.nightly)])
 def test_after_a_confirmation_no_attack_leaves_more_wrong_labels_than_were_given(data):
     X, clean = load_table(data, None, SEED, N_ROWS)
 

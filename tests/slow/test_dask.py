@@ -41,7 +41,7 @@ def summarise(learned, finding, written):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("groups", [None, "city"])
+@pytest.mark.parametrize("groups", [pytest.param(None, marks=pytest.mark.nightly), "city"])
 def test_one_process_one_worker_and_two_give_the_same_bits(folder, tmp_path, monkeypatch, groups):
     monkeypatch.setattr("subsvms.app.runs.source.UNIT_ROWS", 1000)  # more units than workers
     options = replace(OPTIONS, groups=groups)

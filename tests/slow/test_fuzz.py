@@ -14,7 +14,10 @@ import pytest
 
 pytestmark = pytest.mark.slow
 PATH = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-N_CASES = 300
+
+
+def few_and_many(few, many):
+    return pytest.mark.parametrize("n", [few, pytest.param(many, marks=pytest.mark.nightly)])
 
 
 def run(module, *words, inside=()):
@@ -24,19 +27,21 @@ def run(module, *words, inside=()):
     return ended.stdout
 
 
-def test_no_case_ends_with_a_fault_and_a_good_share_succeeds(tmp_path):
+@few_and_many(90, 300)
+def test_no_case_ends_with_a_fault_and_a_good_share_succeeds(n, tmp_path):
     found = tmp_path / "found.json"
-    said = run("fuzz.run", "--cases", N_CASES, "--failed", tmp_path, "--out", found)
+    said = run("fuzz.run", "--cases", n, "--failed", tmp_path, "--out", found)
     counts = re.search(r"^\d+ cases: (\d+) done, (\d+) refused, (\d+) faulty$", said, re.M)
     done, refused, faulty = map(int, counts.groups())
-    assert done + refused == N_CASES and faulty == 0
-    assert min(done, refused) > N_CASES / 4
+    assert done + refused == n and faulty == 0
+    assert min(done, refused) > n / 4
     kinds = {name.partition(".")[0].partition(" ")[0] for name in json.loads(found.read_text())["kind"]}
     assert kinds >= {"xlsx", "ods", "json", "sqlite", "dta", "sav", "delta", "answers", "pictures"}
 
 
-def test_killed_at_any_moment_nothing_is_half_written_or_lost():
-    said = run("fuzz.kills", "--forked", "--all", 18, "--rows", 500)
+@few_and_many(12, 36)
+def test_killed_at_any_moment_nothing_is_half_written_or_lost(n):
+    said = run("fuzz.kills", "--forked", "--all", n, "--rows", 500)
     for kind in ("review", "audit"):
         assert int(re.search(rf"^{kind}: .* (\d+) decisions or answers acknowledged", said, re.M)[1]) > 0
 
@@ -46,11 +51,12 @@ def test_of_two_processes_on_one_folder_one_waits_or_is_refused():
     assert re.search("^pairs parts: .*done", said, re.M)
 
 
-def test_a_disk_that_is_full_or_becomes_read_only_gets_a_sentence_and_nothing_is_half_written(tmp_path):
+@few_and_many(1, 3)
+def test_a_disk_that_is_full_or_becomes_read_only_gets_a_sentence_and_nothing_is_half_written(n, tmp_path):
     inside = ["unshare", "-m" if os.getuid() == 0 else "-rm"]
     if subprocess.run([*inside, "mount", "-t", "tmpfs", "tmpfs", tmp_path], capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")
-    said = run("fuzz.disks", "--full", 2, "--read-only", 1, "--answers", 2, "--rows", 400, inside=inside)
+    said = run("fuzz.disks", "--full", n, "--read-only", n, "--answers", n, "--rows", 400, inside=inside)
     assert re.search("^full .*refused", said, re.M) and re.search("^read-only .*refused", said, re.M)
 
 

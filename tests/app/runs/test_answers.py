@@ -44,7 +44,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("people")
     frame.to_csv(folder / "tickets.csv", index=False)
     flags = [word for person in PEOPLE for word in ("--annotator", person)]
-    call("correct", folder / "tickets.csv", *flags, "--id", "ticket", "--quiet")
+    call("correct", folder / "tickets.csv", *flags, "--id", "ticket", "--svms", 200, "--quiet")
     return folder / "tickets.subsvms", truth
 
 
@@ -87,20 +87,13 @@ def test_reasons_name_the_people(run):
     assert reasons.str.contains(r"anna \(right in \d+ %\)").any()
 
 
-def test_a_run_is_repeated_byte_for_byte(run):
+def test_a_run_is_repeated_byte_for_byte_and_replaced(run):
     folder, _ = run
     again = folder.parent / "again.subsvms"
-    call("correct", "--from", folder, "--output", again, "--quiet")
+    for words in ((), ("--force",)):
+        call("correct", "--from", folder, "--output", again, "--quiet", *words)
     for name in ("corrected.csv", "issues.csv", "people.csv", "ask-next.csv", "scores.parquet"):
         assert (again / name).read_bytes() == (folder / name).read_bytes(), name
-
-
-def test_the_result_can_be_replaced(run):
-    folder, _ = run
-    words = [word for person in PEOPLE for word in ("--annotator", person)]
-    file = folder.parent / "tickets.csv"
-    call("correct", file, *words, "--output", folder.parent / "b.subsvms", "--quiet")
-    call("correct", file, *words, "--output", folder.parent / "b.subsvms", "--quiet", "--force")
 
 
 def test_who_is_asked_does_not_see_the_answers_that_the_labels_are_made_of(run):
@@ -113,7 +106,8 @@ def test_one_line_an_answer_gives_the_same_labels(run):
     frame, _ = make_frame()
     file = folder.parent / "long.csv"
     to_long(frame).to_csv(file, index=False)
-    said = call("correct", file, "--annotator-column", "who", "--label", "answer", "--id", "ticket").output
+    words = ("--annotator-column", "who", "--label", "answer", "--id", "ticket", "--svms", 200)
+    said = call("correct", file, *words).output
     assert "'minute'" in said and "differ between answers about one row" in said.replace("\n", " ")
     long = pd.read_csv(folder.parent / "long.subsvms" / "corrected.csv").set_index("ticket")
     wide = pd.read_csv(folder / "corrected.csv").set_index("ticket").loc[long.index]
@@ -124,19 +118,20 @@ def test_one_line_an_answer_gives_the_same_labels(run):
 
 def test_frames_work_as_files_do_and_audits_go_on_from_there(tmp_path):
     frame, truth = make_frame()
-    correction = correct_table(frame, annotators=PEOPLE, id_column="ticket")
+    correction = correct_table(frame, annotators=PEOPLE, id_column="ticket", n_estimators=200)
     assert np.mean(correction.labels != truth) < np.mean(correction.consensus.majority != truth)
     assert len(correction.to_frame()) == len(frame)
     assert correction.report(tmp_path / "r.html").exists()
     assert Audit(correction, 20).next_row is not None
-    long = correct_table(to_long(frame), label="answer", annotator_column="who", id_column="ticket")
+    how = {"annotator_column": "who", "id_column": "ticket", "n_estimators": 200}
+    long = correct_table(to_long(frame), label="answer", **how)
     assert len(long) == frame[PEOPLE].notna().any(axis=1).sum()
 
 
 def test_a_label_column_of_its_own_is_what_is_judged():
     frame, truth = make_frame()
     given = np.where(np.arange(len(frame)) % 7 == 0, "praise", truth)
-    correction = correct_table(frame.assign(label=given), "label", annotators=PEOPLE)
+    correction = correct_table(frame.assign(label=given), "label", annotators=PEOPLE, n_estimators=200)
     assert list(correction.given) == [correction.classes.tolist().index(one) for one in given]
     assert np.mean(correction.labels != truth) < np.mean(given != truth)
 
@@ -144,7 +139,9 @@ def test_a_label_column_of_its_own_is_what_is_judged():
 def test_people_alone_decide_where_there_is_nothing_else():
     frame, truth = make_frame()
     with pytest.warns(LabelNoiseWarning, match="Fewer than three people"):
-        correction = correct_table(frame[["ticket", *PEOPLE]], annotators=PEOPLE, id_column="ticket")
+        correction = correct_table(
+            frame[["ticket", *PEOPLE]], annotators=PEOPLE, id_column="ticket", n_estimators=200
+        )
     assert correction.consensus.log_q is None
     assert np.mean(correction.labels == truth) > 0.8
 
@@ -162,7 +159,8 @@ def test_further_answers_are_not_features_unless_they_are_kept():
 def note_table(frame, **how):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)
-        return [note for note in correct_table(frame, "label", **how).notes if hasattr(note, "kind")]
+        notes = correct_table(frame, "label", n_estimators=200, **how).notes
+        return [note for note in notes if hasattr(note, "kind")]
 
 
 def test_columns_of_yes_and_no_are_features_although_labels_are_yes_and_no():
@@ -201,7 +199,7 @@ def test_answers_in_several_spellings_are_an_error_until_they_are_merged():
     with pytest.raises(TableError, match="several spellings"):
         correct_table(frame, annotators=PEOPLE)
     with pytest.warns(LabelNoiseWarning, match="another spelling"):
-        correction = correct_table(frame, annotators=PEOPLE, merge_labels=True)
+        correction = correct_table(frame, annotators=PEOPLE, merge_labels=True, n_estimators=200)
     assert len(correction.classes) == 3
 
 
@@ -221,6 +219,6 @@ def test_types_of_columns_of_people_may_differ_as_pandas_has_them(kind):
     frame["anna"] = frame["anna"].fillna(0).astype("int32")
     if kind == "category":
         frame["bob"] = frame["bob"].astype("category")
-    correction = correct_table(frame, annotators=PEOPLE)
+    correction = correct_table(frame, annotators=PEOPLE, n_estimators=200)
     assert correction.classes.tolist() == [0, 1, 2]
     assert np.mean(correction.labels == pd.Series(truth).map(numbers)) > 0.8

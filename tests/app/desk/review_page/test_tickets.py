@@ -11,7 +11,7 @@ from benchmarks.tickets import write_tickets
 from subsvms.app.options import Options
 
 pytestmark = pytest.mark.slow
-N_TICKETS = 200
+N_TICKETS = 60
 CAPITAL = "key => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))"
 FAST = (  # after three seconds without an answer of the server the page takes no more decisions
     "async keys => { const rows = []; for (const key of keys) { let row; do {"
@@ -48,7 +48,7 @@ def await_next(page, earlier):
     return row
 
 
-def test_two_hundred_tickets_are_decided_by_keyboard_alone(ann, tickets):
+def test_sixty_tickets_are_decided_by_keyboard_alone(ann, tickets):
     folder, clean = tickets
     keys = {label: str(key) for key, label in enumerate(sorted(set(clean)), start=1)}
     pressed = []
