@@ -17,11 +17,11 @@ def read_tokens() -> str:
 def mark_classes(names: Iterable[object]) -> list[str]:
     """Return a letter or a short number for each class, which pages show beside its colour."""
     marks: list[str] = []
-    names = list(map(str, names))
-    numbered = [found for name in names if (found := re.fullmatch(r"(\D*)(\d{1,2})", name))]
-    if len(numbered) == len(names) and len({found[1] for found in numbered}) == 1:
-        names = [found[2] for found in numbered]  # d0, d1, ...: the numbers tell them apart
-    for name in names:
+    shown = list(map(str, names))
+    numbered = [found for name in shown if (found := re.fullmatch(r"(\D*)(\d{1,2})", name))]
+    if len(numbered) == len(shown) and len({found[1] for found in numbered}) == 1:
+        shown = [found[2] for found in numbered]  # d0, d1, ...: the numbers tell them apart
+    for name in shown:
         words = re.findall(r"[^\W_]+", name)  # of names that begin alike, the last word tells them apart
         own = [
             letter.upper()[0] for letter in "".join([*(word[0] for word in words[:1] + words[:0:-1]), *words])
