@@ -24,7 +24,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit
 from sklearn.utils.extmath import row_norms
 
-from subsvms._columns import Table, drop_empty
+from subsvms._columns import Table
 from subsvms._effort import one_stage
 from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.ensemble._sampling import subset_size
@@ -165,7 +165,6 @@ def mean_squared_distance(X: Table) -> float:
     """Return the mean squared distance of two rows, which is twice the sum of the columns' variances."""
     if not sparse.issparse(X):
         return 2.0 * float(np.var(X, axis=0, dtype=np.float64).sum())
-    X, _ = drop_empty(X)
     centre = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
     return max(2.0 * float(row_norms(X, squared=True).mean(dtype=np.float64) - centre @ centre), 0.0)
 

@@ -156,10 +156,20 @@ def test_further_answers_are_not_features_unless_they_are_kept():
     ]
 
 
-def note_table(frame, **how):
+def test_the_labels_as_given_of_a_corrected_table_are_no_feature():
+    """Else whoever writes what `subsvms apply` wrote over the table gives all labels away."""
+    rng = np.random.default_rng(0)
+    clean = np.where(rng.random(300) < 0.5, "yes", "no")
+    given = np.where(rng.random(300) < 0.1, np.where(clean == "yes", "no", "yes"), clean)
+    frame = pd.DataFrame({"loan_given": given, "age": rng.normal(clean == "yes"), "loan": clean})
+    (note,) = [note for note in note_table(frame, label="loan") if note.kind == "answers"]
+    assert "'loan_given'" in note
+
+
+def note_table(frame, label="label", **how):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)
-        notes = correct_table(frame, "label", n_estimators=200, **how).notes
+        notes = correct_table(frame, label, n_estimators=200, **how).notes
         return [note for note in notes if hasattr(note, "kind")]
 
 

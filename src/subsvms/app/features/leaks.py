@@ -72,8 +72,11 @@ AGREEING = 0.2  # Cohen's kappa of a further answer and the label, at least
 ANSWER_NAME = re.compile(r"annotat|label|rater|coder|reviewer|answer|vote|(?:^|_)ann_?\d*$", re.IGNORECASE)
 
 
-def is_answer(column: Any, name: str, labels: np.ndarray, classes: list) -> bool:
-    """Return whether a column (pyarrow) looks like further answers; `labels` are class numbers."""
+def is_answer(column: Any, name: str, labels: np.ndarray, classes: list, label: str = "") -> bool:
+    """Return whether a column (pyarrow) looks like further answers; `labels` are class numbers.
+
+    Labels as given, beside those of a corrected table, are answers, too.
+    """
     from pyarrow import types
 
     if types.is_nested(column.type):
@@ -83,7 +86,7 @@ def is_answer(column: Any, name: str, labels: np.ndarray, classes: list) -> bool
     if distinct != numbers.keys():
         return False
     common = all(one.lower() in COMMON or one.lstrip("-").replace(".", "", 1).isdigit() for one in distinct)
-    named = ANSWER_NAME.search(name) is not None
+    named = ANSWER_NAME.search(name) is not None or name.startswith(f"{label}_given")
     if common and len(classes) == 2 and not named:
         return False
     said = np.array([numbers.get(str(value), -1) for value in list_values(column)])

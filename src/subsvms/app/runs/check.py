@@ -123,7 +123,10 @@ def judge_run(
     file = str(place) if isinstance(place, Path) else None
     steps = [f"To look at the labels: {write_command('correct', file or 'FILE', label=label)}"]
     if about is not None:
-        words = "Once they are corrected, or if they are right: the same command with {accept}."
+        words = (
+            "Once people decided about them, and the table has what they decided: the same command with {accept} "
+            "and {decisions}; {accept} alone takes all rows as they are."
+        )
         steps.append(Sentence(words))
     return {
         "format": FORMAT, "version": get_version("subsvms"), "outcome": outcome,
