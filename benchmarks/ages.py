@@ -5,7 +5,8 @@
 
 A result is older if a module that it measures (made.json names files and folders) has other code now than
 at the commit of the result: docstrings and comments do not count. `--of` asks only about results that measure
-a folder. The exit code is the number of such results, at most 100.
+a folder. The exit code is the number of such results, at most 100. A result that measures nothing of this
+code, but an earlier version that others are compared with, has no age.
 """
 
 import argparse
@@ -25,6 +26,8 @@ SOURCE = "src/subsvms"
 @cache
 def list_changed(commit, measured):
     """Return the measured files whose code is not that of a commit, as paths below the source."""
+    if not measured:
+        return []
     folders = [f":(glob){SOURCE}/{name}{'' if name.endswith('.py') else '/**'}" for name in measured]
     names = ask_git("diff", "--no-renames", "--name-only", commit, "--", *folders).splitlines()
     return [name for name in names if name.endswith(".py") and has_other_code(commit, name)]

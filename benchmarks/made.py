@@ -22,12 +22,16 @@ MADE = "made.json"
 # What the numbers of a benchmark depend on, as folders and files below src/subsvms.
 RULE = ["_*.py", "ensemble", "correction"]
 TABLES = ["app/tables", "app/features", "app/runs"]
+PARTS = [
+    f"app/runs/{name}.py"
+    for name in ("engines", "folder", "job", "judge", "learn", "parquet_files", "parts", "source", "tally")
+]
 MEASURED = {
     "annotators": [*RULE, "annotators"],
     "annotators_made": [*RULE, "annotators"],
     "attacks": [*RULE, "adversaries", "audit"],
     "audit": [*RULE, "adversaries", "audit"],
-    "billion": ["ensemble", "correction/_learn.py", *TABLES],
+    "billion": ["ensemble", "correction/_learn.py", "app/features", *PARTS],
     "calibration": RULE,
     "certificates": ["ensemble", "certificates"],
     "certificates_attacks": ["ensemble", "certificates"],
@@ -37,7 +41,7 @@ MEASURED = {
     "directed": [*RULE, "adversaries"],
     "frames": [*RULE, *TABLES, "app/frames.py"],
     "gpu": ["ensemble"],
-    "gpu_job": ["ensemble", "app/runs"],
+    "gpu_job": ["ensemble", *PARTS],
     "leaks": [*RULE, *TABLES],
     "ordinary": [*RULE, "adversaries"],
     "peers.downstream": [*RULE, "audit"],

@@ -124,8 +124,8 @@ def judge_run(
     steps = [f"To look at the labels: {write_command('correct', file or 'FILE', label=label)}"]
     if about is not None:
         words = (
-            "Once people decided about them, and the table has what they decided: the same command with {accept} "
-            "and {decisions}; {accept} alone takes all rows as they are."
+            "Once people decided about them, and the table has what they decided: the same command with "
+            "{accept} and {decisions}; {accept} alone takes all rows as they are."
         )
         steps.append(Sentence(words))
     return {
