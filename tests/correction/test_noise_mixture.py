@@ -70,7 +70,9 @@ def test_the_intervals_of_an_estimate_contain_the_truth(seed):
 
 @pytest.mark.filterwarnings("ignore::subsvms.exceptions.LabelNoiseWarning")
 @pytest.mark.parametrize("kind", ["clean", "uniform", "one class"])
-@pytest.mark.parametrize("number", range(4))  # the first tables, not picked by their results
+@pytest.mark.parametrize(  # the first tables, not picked by their results
+    "number", [0, 1, *(pytest.param(number, marks=pytest.mark.nightly) for number in (2, 3))]
+)
 def test_a_correction_of_overlapping_classes_does_no_harm(kind, number):
     X, y, n_classes, rng = make_overlap(number)
     rate = {"clean": 0.0, "uniform": 0.2, "one class": np.where(y == 0, 0.3, 0.0)}[kind]

@@ -21,7 +21,7 @@ def test_after_a_confirmation_no_attack_leaves_more_wrong_labels_than_were_given
 
     how = {"error_rate": USUAL_RATE, "random_state": 0}
     attacks = {name: adversaries.ATTACKS[name](X, clean, **how) for name in ATTACKS if name != "knowing"}
-    known = adversaries.knowing_flips(X, clean, lambda given: ask(given).labels, n_rounds=10, **how)
+    known = adversaries.knowing_flips(X, clean, lambda given: ask(given).labels, n_rounds=5, **how)
     left = {}
     for name, attack in (attacks | {"knowing": known}).items():
         found = ask(attack.labels)

@@ -1,7 +1,7 @@
 """The guarantee of the audit by simulation, over the worst nulls; wrong versions fail the same tests."""
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -61,6 +61,7 @@ def check_guarantee(found, runs=RUNS):
 def forget_finite_population(monkeypatch):
     """Take the draws for draws with replacement, and a ring that is mostly wrong for one worth changing."""
 
+    @cache
     def find_needed(N, n_most, level, threshold):
         n = np.arange(n_most + 1)
         return np.where(n < 3, n + 1, binom.isf(level, n, threshold).astype(int) + 1)

@@ -25,8 +25,10 @@ def start(*words, **options):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the test needs /dev/full")
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("words", ["--version", "correct --help", "demo"])
+@pytest.mark.parametrize(
+    "words, unbuffered",
+    [("--version", ""), ("--version", "1"), ("correct --help", ""), ("correct --help", "1"), ("demo", "1")],
+)
 def test_a_full_standard_output_is_a_sentence(words, unbuffered):
     with open("/dev/full", "w") as full:
         done = start(*words.split(), stdout=full, env=ENVIRONMENT | {"PYTHONUNBUFFERED": unbuffered})
