@@ -29,7 +29,10 @@ def count_false_targets(order, wrong_share, rate, runs=RUNS, n=300):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize(("wrong_share", "rate"), [(0.1, 0.05), (0.3, 0.05), (0.06, 0.05), (0.2, 0.02)])
+@pytest.mark.parametrize(("wrong_share", "rate"), [
+    (0.3, 0.05), (0.06, 0.05),
+    *(pytest.param(*one, marks=pytest.mark.nightly) for one in ((0.1, 0.05), (0.2, 0.02))),
+])  # fmt: skip
 def test_a_target_is_missed_as_seldom_as_it_says_even_if_suspicion_misleads(order, wrong_share, rate):
     assert count_false_targets(order, wrong_share, rate) <= MOST
 
@@ -64,7 +67,7 @@ def measure_scores(metric, kind, m, runs=RUNS, n=600):
 
 @pytest.mark.parametrize("metric", ["accuracy", "balanced_accuracy", "f1"])
 @pytest.mark.parametrize("kind", ORDERS)
-@pytest.mark.parametrize("m", [30, 100])
+@pytest.mark.parametrize("m", [30, pytest.param(100, marks=pytest.mark.nightly)])
 def test_each_limit_of_a_score_is_wrong_as_seldom_as_it_says(metric, kind, m):
     assert measure_scores(metric, kind, m).max() <= DELTA / 2 + 3.5 * np.sqrt(DELTA / 2 / RUNS)  # of 36
 

@@ -72,7 +72,7 @@ AGREEING = 0.2  # Cohen's kappa of a further answer and the label, at least
 ANSWER_NAME = re.compile(r"annotat|label|rater|coder|reviewer|answer|vote|(?:^|_)ann_?\d*$", re.IGNORECASE)
 
 
-def is_answer(column: Any, name: str, labels: np.ndarray, classes: list, label: str = "") -> bool:
+def is_answer(column: Any, name: str, labels: np.ndarray, classes: list, label: str | None = None) -> bool:
     """Return whether a column (pyarrow) looks like further answers; `labels` are class numbers.
 
     Labels as given, beside those of a corrected table, are answers, too.

@@ -117,8 +117,8 @@ def make_features(
         return _scale_columns(table, chosen, asked)
     chosen = _choose(table.columns.column_names, table, exclude, only, keep)
     free = [name for name in chosen if name not in asked]
-    about = table.codes, table.classes, table.label
-    answers = [name for name in free if is_answer(table.columns[name], name, *about)]
+    codes, classes, label = table.codes, table.classes, table.label
+    answers = [name for name in free if is_answer(table.columns[name], name, codes, classes, label)]
     chosen = [name for name in chosen if name not in answers]
     meanings, columns, dropped, notes = _read_columns(table, chosen, asked)
     sentences = list(_format_dropped(dropped))
