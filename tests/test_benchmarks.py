@@ -23,7 +23,7 @@ def test_every_result_says_what_made_it():
     noted = json.loads((RESULTS / made.MADE).read_text())
     assert set(noted) | {made.MADE} == {path.name for path in RESULTS.iterdir()}
     for name, entry in noted.items():
-        assert set(entry) == FIELDS and all(entry.values()), name
+        assert set(entry) == FIELDS and all(entry[field] for field in FIELDS - {"measures"}), name
         module = entry["command"].split()[2]
         assert (RESULTS.parents[1] / f"{module.replace('.', '/')}.py").is_file(), name
         assert "/" not in entry["command"] + entry["machine"], name
@@ -32,6 +32,7 @@ def test_every_result_says_what_made_it():
 def test_what_a_result_measures_is_there():
     source = RESULTS.parents[1] / "src/subsvms"
     noted = json.loads((RESULTS / made.MADE).read_text())
+    assert noted.pop("audit_0_1.csv")["measures"] == []  # of an earlier version, which stays as it is
     for name, entry in noted.items():
         assert entry["measures"] == made.MEASURED[entry["command"].split()[2].removeprefix("benchmarks.")], (
             name
