@@ -364,7 +364,7 @@ def test_the_smoke_preset_stopped_and_killed_continues_and_gives_the_expected_ta
     monkeypatch.setattr(run, "load", datasets.load)
     for _ in range(2):  # the second time nothing is left to do
         assert main(words) == 0
-    assert "0 runs done, 18 were done before" in capsys.readouterr().out
+    assert "0 runs done, 20 were done before" in capsys.readouterr().out
     expected = pd.DataFrame(datasets.read_expected("smoke")).set_index(["alpha", "method"])
     rows = Store(out).read("runs").set_index(["alpha", "method"])
     assert rows.index.is_unique
