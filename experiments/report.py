@@ -58,8 +58,8 @@ def about(runs, made):
     machine = f"{os.cpu_count()} shared cores ({platform.machine()}, Python {platform.python_version()})"
     first, last = runs["made"].min(), runs["made"].max()
     return (
-        f"{len(runs)} runs ({listed}) and {len(made)} rows of synthetic data, on {machine}, from {first} to "
-        f"{last}; training and testing took {minutes:.0f} minutes in all.\n"
+        f"{len(runs)} runs ({listed}) and {len(made)} rows of synthetic data, from {first} to {last}; "
+        f"training and testing took {minutes:.0f} minutes where it was timed. Reported on {machine}.\n"
     )
 
 

@@ -51,7 +51,7 @@ def test_one_command_leaves_a_folder_with_fewer_wrong_labels(finished):
         assert words in output
     page, found = plain_text((folder / "report.html").read_text()), read_found(folder)
     interval = format_interval(*found["error_rate_interval"])
-    assert f"({interval}, each end with" in output and interval in page
+    assert f"({interval})" in output and f"({interval})" in page and f"% {interval}" in page
     assert found["listing"] in output and page.count(found["listing"]) == 2
     assert found["n_worst"] == len(read(folder / "issues.csv")) == found["n_labels"] + found["missing"]
     assert "rows count from 1" in output and "Rows are counted from 1" in page

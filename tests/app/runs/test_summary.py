@@ -165,7 +165,7 @@ def test_a_rate_is_not_named_beside_a_wide_interval(run):
     )  # fmt: skip
     summary = summarise(replace(run, correction=replace(run.correction, noise=noise)), [], 0)
     assert summary.noise.error_rate is None and summary.noise.error_rate_interval == [0.0, 0.5]
-    assert summary.told.words[0].endswith("not known (0 to 50 %, each end with a probability of 95 %).")
+    assert summary.told.words[0].endswith(" labels: not known (0 to 50 %).")
     assert summary.noise.contradicted_share == run.correction.contradicted.mean()
     assert summary.told.words[1].startswith("The votes contradict ")
     first, second = summary.listed.classes

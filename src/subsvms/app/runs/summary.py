@@ -268,8 +268,7 @@ def format_noise(noise: Estimated, label: str, n_labels: int, judge: str | None)
         rate = "none found"
     by_class = f"Errors that depend on the class alone, among {n_labels:,} labels: {rate}"
     interval = format_interval(*noise.error_rate_interval)
-    by_class += f" ({interval}, each end with a probability of 95 %)."
-    return [by_class, format_others(noise.contradicted_share, judge)]
+    return [f"{by_class} ({interval}).", format_others(noise.contradicted_share, judge)]
 
 
 def format_result(
