@@ -30,7 +30,11 @@ def list_changed(commit, measured):
         return []
     folders = [f":(glob){SOURCE}/{name}{'' if name.endswith('.py') else '/**'}" for name in measured]
     names = ask_git("diff", "--no-renames", "--name-only", commit, "--", *folders).splitlines()
-    return [name for name in names if name.endswith(".py") and has_other_code(commit, name)]
+    return [
+        name for name in names
+        if name.endswith(".py") and not name.endswith("/__main__.py")  # which only starts the program
+        and has_other_code(commit, name)
+    ]  # fmt: skip
 
 
 @cache

@@ -1,12 +1,16 @@
 """Run the command line: `python -m subsvms`, and the command `subsvms`."""
 
+import _thread
 import gc
 import signal
 import sys
+import threading
+from typing import Any
 
 
 def main() -> None:
     """Run the command line; a missing extra, or Ctrl-C while it is still loading, gives one sentence."""
+    sys.unraisablehook = repeat_stop
     try:
         try:
             import subsvms.app  # noqa: F401
@@ -22,6 +26,15 @@ def main() -> None:
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: Python may end undisturbed,
         gc.freeze()  # and without a last search for garbage, which takes longer than many a command
+
+
+def repeat_stop(lost: Any) -> None:
+    """Repeat a Ctrl-C that came where nothing can be raised, such as in a finalizer, and would be lost."""
+    if lost.exc_type is not KeyboardInterrupt:
+        return sys.__unraisablehook__(lost)
+    again = threading.Timer(0.01, _thread.interrupt_main)  # now it would come in here
+    again.daemon = True
+    again.start()
 
 
 if __name__ == "__main__":

@@ -132,3 +132,32 @@ def test_labels_cannot_control_the_terminal(tmp_path):
     for result in results:
         assert not shared.CONTROL.search(result.output), result.output
     assert r"yes\x1b[2J" in results[0].output
+
+
+LOST = """
+import time
+from subsvms import __main__
+from subsvms.app.cli import main
+
+class Ending:
+    def __del__(self):
+        raise {error}
+
+def app(prog_name):
+    Ending()
+    for _ in range({times}):
+        time.sleep(0.01)
+
+main.app = app
+__main__.main()
+"""
+
+
+@pytest.mark.parametrize("error, times, code", [("KeyboardInterrupt", 4000, 130), ("ValueError", 10, 0)])
+def test_ctrl_c_in_a_finalizer_is_not_lost_and_other_errors_are_shown(error, times, code):
+    program = LOST.format(error=error, times=times)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
+    assert ended.returncode == code
+    assert (ended.stderr == "subsvms: stopped.\n") == (code == 130) and ("ValueError" in ended.stderr) == (
+        code == 0
+    )
