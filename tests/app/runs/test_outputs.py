@@ -8,6 +8,7 @@ import pytest
 from loans import call, make_rows, read, write
 from pyarrow import feather, parquet
 
+from subsvms.app.runs import outputs
 from subsvms.app.runs.outputs import CELL_CHARACTERS, as_storable, disarm, write_cells
 from subsvms.app.tables.table import read_table
 
@@ -51,6 +52,13 @@ def test_the_typed_issues_have_whole_values(hostile):
         assert issue[FORMULA] == row[FORMULA] and issue["note"] == row["note"]
         assert str(issue["row"]) == line["row"] and issue["reason"] == line["reason"]
         assert " ".join(map(str, issue["supporting"])) == line["supporting"]
+
+
+def test_issues_written_a_few_rows_at_a_time_are_the_same(hostile, tmp_path, monkeypatch):
+    _, folder = hostile
+    monkeypatch.setattr(outputs, "BLOCK", 7)
+    outputs.write_issues(parquet.read_table(folder / "issues.parquet"), tmp_path)
+    assert (tmp_path / "issues.csv").read_bytes() == (folder / "issues.csv").read_bytes()
 
 
 def test_formulas_are_disarmed_and_numbers_are_not():

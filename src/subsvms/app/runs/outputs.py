@@ -45,8 +45,8 @@ from subsvms.app.tables.table import FRAME, LabelledTable, find_free, keep_rows,
 ELSEWHERE = ("worst", "ensemble", "versions", "seconds")  # parts of a summary that "found" leaves out
 MOST_ASKED = 200  # rows in the list of those to ask about again
 CELL_CHARACTERS = 2000  # of a cell in issues.csv; the whole value is in issues.parquet
+BLOCK = 10_000  # rows whose text is written at a time
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what makes a spreadsheet run a cell, also in full width
-
 
 PEOPLE_FILES = {
     names.PEOPLE: "how often each person is right, and which classes are mixed up",
@@ -171,13 +171,15 @@ def write_corrected(run: Run, path: Path) -> None:
 
 def write_issues(table: Any, folder: Path) -> None:
     """Write suspicious labels with the values of their rows, a pyarrow.Table, for programs and for people."""
-    cells: dict[str, Any] = {}
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor() as pool, (folder / LISTED).open("wb") as file:
         stored = pool.submit(lambda: render_arrow(as_storable(table), "parquet"))
-        written = pool.map(write_cells, table.column_names, table.columns)
-        for name, column in zip(table.column_names, written, strict=True):
-            cells[find_free(disarm(name), cells)] = column
-        (folder / LISTED).write_bytes(render_csv(cells, ","))
+        for first in range(0, len(table) or 1, BLOCK):  # text takes several times the space of the table
+            columns = table.slice(first, BLOCK).columns
+            cells: dict[str, Any] = {}
+            written = pool.map(write_cells, table.column_names, columns)
+            for name, column in zip(table.column_names, written, strict=True):
+                cells[find_free(disarm(name), cells)] = column
+            file.write(render_csv(cells, ",", head=first == 0))
         (folder / ISSUES).write_bytes(stored.result())
 
 
@@ -195,7 +197,9 @@ def write_cells(name: str, column: Any) -> Any:
         cells = [disarm(as_cell(value)) for value in coded.dictionary.to_pylist()]
         return pa.array(cells, text).take(coded.indices)
     if name in (*SIDES, *CARRIERS):
-        rows = pa.ListArray.from_arrays(column.offsets, write_cells("", column.values))
+        first, last = column.offsets[0].as_py(), column.offsets[-1].as_py()  # of a slice of a longer column
+        cells = write_cells("", column.values.slice(first, last - first))
+        rows = pa.ListArray.from_arrays(compute.subtract(column.offsets, first), cells)
         return compute.binary_join(rows, pa.scalar(" ", text))
     if not types.is_floating(kind):
         return pa.array([disarm(as_cell(value)) for value in list_values(column)], text)

@@ -173,16 +173,16 @@ def text_options(n_columns: int, separator: str, block_size: int, **reading: Any
     }
 
 
-def render_csv(columns: Mapping[str, Any], separator: str) -> bytes:
-    """Return columns of text, lists or arrays of Arrow, as separated text."""
+def render_csv(columns: Mapping[str, Any], separator: str, *, head: bool = True) -> bytes:
+    """Return columns of text, lists or arrays of Arrow, as separated text, with or without their names."""
     import pyarrow as pa
     from pyarrow import compute
 
     kind = pa.large_string()
     quoted = [_quote_all(pa.array(cells, kind), separator) for cells in columns.values()]
     lines = compute.binary_join_element_wise(*quoted, pa.scalar(separator, kind), null_handling="replace")
-    head = separator.join(_quote(name, separator) for name in columns)
-    found = [head.encode(), *lines.cast(pa.large_binary()).to_pylist()]
+    names = [separator.join(_quote(name, separator) for name in columns).encode()] if head else []
+    found = [*names, *lines.cast(pa.large_binary()).to_pylist()]
     if len(columns) == 1:
         found = [line or b'""' for line in found]  # a blank line would not be a row
     return b"\n".join([*found, b""])
