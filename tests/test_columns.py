@@ -71,7 +71,7 @@ def test_corrections_of_narrow_and_wide_tables_are_the_same():
     X, clean, given = make_rows(n=400)
     one, other = (
         correct_labels(table, given, estimator=SubSVMClassifier(gamma=0.1, n_estimators=200), random_state=0)
-        for table in (X, spread(X, WIDE))
+        for table in (X, spread(X, WIDE // 20))
     )
     assert one.changed.any() and np.array_equal(one.judgement.posterior, other.judgement.posterior)
     assert one.witnesses.supporting == other.witnesses.supporting

@@ -342,7 +342,7 @@ def test_presets_have_the_runs_that_they_describe():
     assert {run.method for run in PRESETS["quick"].runs() if run.data == "w5a"} == {"SubSVMs"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_smoke_preset_stopped_and_killed_continues_and_gives_the_expected_table(
     data_folder, tmp_path, capsys, monkeypatch
 ):

@@ -150,7 +150,7 @@ def test_mistakes_are_answered_with_a_sentence():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.nightly), 3])
 def test_ten_thousand_attacks_with_retraining_turn_no_certified_verdict(n_classes):
     """Attackers choose at random, or the labels that would turn the verdict, one fewer than needed."""
     n_trials = 0

@@ -106,6 +106,7 @@ def test_wrong_versions_are_caught(monkeypatch, mutate):
         check_guarantee(measure())
 
 
+@pytest.mark.nightly
 def test_false_claims_are_rare_for_several_classes():
     check_guarantee(measure(several=True, runs=100, sizes=[(10, 10), (30, 20), (120, 30)]), 100)
 
@@ -125,7 +126,7 @@ def check_rare(false, runs):
     assert np.all(np.sum(false, axis=0) <= most), np.sum(false, axis=0)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("kind", ["half", "lure", "rising", "changes"])
 def test_false_claims_of_whole_audits_are_rare(kind, n_classes):
     """Tables that mislead the model: half of the suspicious rows are wrong; all of the worst, no others."""
@@ -145,7 +146,10 @@ def test_false_claims_of_whole_audits_are_rare(kind, n_classes):
     check_rare(false, runs)
 
 
-@pytest.mark.parametrize("share, for_model", [(0.4, False), (0.5, False), (0.66, True)])
+@pytest.mark.parametrize(
+    "share, for_model",
+    [(0.5, False), *(pytest.param(*one, marks=pytest.mark.nightly) for one in ((0.4, False), (0.66, True)))],
+)
 def test_false_claims_are_rare_if_rings_are_tried_in_any_case(monkeypatch, share, for_model):
     """All sets are null: the changes of the rule, what it held back, and rings that nobody should try."""
     monkeypatch.setattr(_locate, "choose_size", lambda found, *args: (

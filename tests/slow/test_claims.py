@@ -36,7 +36,7 @@ def error_rates(d, votes, uniform=False):
     return rates
 
 
-@pytest.mark.parametrize("d", [2, 16, 30])
+@pytest.mark.parametrize("d", [2, *(pytest.param(d, marks=pytest.mark.nightly) for d in (16, 30))])
 def test_class_balanced_draws_beat_uniform_ones_and_errors_fall_with_the_votes(d):
     balanced, uniform = error_rates(d, VOTES), error_rates(d, VOTES[-1:], uniform=True)
     means, worst = balanced.mean(axis=0), balanced.max(axis=0)
@@ -46,7 +46,7 @@ def test_class_balanced_draws_beat_uniform_ones_and_errors_fall_with_the_votes(d
     assert means[-1] < uniform.mean() - 0.1
 
 
-@pytest.mark.parametrize("d", [2, 16])
+@pytest.mark.parametrize("d", [2, pytest.param(16, marks=pytest.mark.nightly)])
 def test_the_error_falls_exponentially_row_by_row(d, seed):
     """With each row's phi from another, large ensemble, J votes are wrong as often as J independent ones.
 

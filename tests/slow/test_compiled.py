@@ -57,6 +57,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert any(cache.rglob("*.nbi"))
 
 
+@pytest.mark.nightly
 def test_it_works_without_a_writable_folder(tmp_path):
     copy_package(tmp_path)
     nowhere = tmp_path / "file"

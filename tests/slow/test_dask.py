@@ -142,6 +142,7 @@ def test_killing_a_worker_during_a_run_changes_nothing(small_units, expected, tm
             stop(worker)
 
 
+@pytest.mark.nightly
 def test_a_run_without_its_scheduler_says_so_and_continues_later(small_units, expected, tmp_path, scheduler):
     process, address = scheduler
     worker = start_worker(address, tmp_path)
@@ -161,6 +162,7 @@ def test_a_run_without_its_scheduler_says_so_and_continues_later(small_units, ex
     assert read_files(tmp_path / "x") == expected
 
 
+@pytest.mark.nightly
 def test_what_dask_made_is_reviewed_and_applied_like_what_one_process_made(folder, tmp_path):
     written = []
     for engine in ("local", "dask"):
@@ -178,6 +180,7 @@ def test_what_dask_made_is_reviewed_and_applied_like_what_one_process_made(folde
     assert written[0] == written[1] and len(written[0]) > 10
 
 
+@pytest.mark.nightly
 def test_an_address_without_a_scheduler_is_reported(folder, tmp_path):
     words = ("correct", folder, *COMMON, "--scheduler", "tcp://127.0.0.1:9", "--output", tmp_path / "x")
     with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):

@@ -46,17 +46,18 @@ def test_killed_at_any_moment_nothing_is_half_written_or_lost(n):
         assert int(re.search(rf"^{kind}: .* (\d+) decisions or answers acknowledged", said, re.M)[1]) > 0
 
 
+@pytest.mark.nightly
 def test_of_two_processes_on_one_folder_one_waits_or_is_refused():
     said = run("fuzz.disks", "--pairs", 1, "--rows", 400)
     assert re.search("^pairs parts: .*done", said, re.M)
 
 
-@few_and_many(1, 3)
-def test_a_disk_that_is_full_or_becomes_read_only_gets_a_sentence_and_nothing_is_half_written(n, tmp_path):
+@pytest.mark.nightly
+def test_a_disk_that_is_full_or_becomes_read_only_gets_a_sentence_and_nothing_is_half_written(tmp_path):
     inside = ["unshare", "-m" if os.getuid() == 0 else "-rm"]
     if subprocess.run([*inside, "mount", "-t", "tmpfs", "tmpfs", tmp_path], capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")
-    said = run("fuzz.disks", "--full", n, "--read-only", n, "--answers", n, "--rows", 400, inside=inside)
+    said = run("fuzz.disks", "--full", 3, "--read-only", 3, "--answers", 3, "--rows", 400, inside=inside)
     assert re.search("^full .*refused", said, re.M) and re.search("^read-only .*refused", said, re.M)
 
 

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.slow
 N = 60_000  # more than the sample that is learned from
 
 
+@pytest.mark.nightly
 def test_sixty_thousand_rows_with_a_leak_and_an_identifier(tmp_path):
     rng = np.random.default_rng(0)
     clean = rng.random(N) < 0.4

@@ -110,7 +110,7 @@ def test_missing_labels_stay_missing_unless_asked_and_where_nothing_is_explained
     assert "use corrected.csv" not in output and "the same command with" not in output
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_thousand_columns_can_be_learned_from(tmp_path):
     rng = np.random.default_rng(0)
     clean = rng.choice(["no", "yes"], 300)
