@@ -130,6 +130,8 @@ def test_killing_a_worker_during_a_run_changes_nothing(small_units, expected, tm
     _, address = scheduler
     workers = [start_worker(address, tmp_path) for _ in range(2)]
     try:
+        with distributed.Client(address, set_as_default=False) as client:
+            client.wait_for_workers(2)  # a run waits ten seconds for the first one
         job = start(
             "subsvms", "correct", small_units, *COMMON, "--scheduler", address, "--output", tmp_path / "x"
         )

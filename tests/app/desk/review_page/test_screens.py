@@ -48,6 +48,7 @@ def test_rows_are_left_out_and_notes_are_stored_shown_and_filtered(review, folde
     book.close()
     bob.page.reload()  # what changes under the eyes of somebody is asked about
     bob.page.goto(f"{bob.address}#row={second}&status=all")
+    bob.see("#issue", f"Row {second}:")  # and no longer the first one, which Ann decided, too
     bob.see(".decision", "Somebody else decided this row.")
     bob.page.keyboard.press("g")
     bob.see("#said", f"Row {second}: you kept the label")

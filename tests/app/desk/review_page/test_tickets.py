@@ -115,6 +115,7 @@ def test_space_scrolls_the_next_row_begins_at_its_top_and_caps_lock_changes_noth
     until(ann.page, f"{top} === 0")
     ann.page.keyboard.press("PageDown")
     until(ann.page, f"{top} > 50")
+    ann.page.evaluate("() => new Promise(requestAnimationFrame)")  # before it, the page hears of no scrolling
     assert stored(folder) == {}
     ann.press("Enter")
     until(ann.page, f"{top} === 0")

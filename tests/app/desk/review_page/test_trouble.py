@@ -1,6 +1,7 @@
 """What the review page does when people disagree, and when its server or files fail."""
 
 import os
+import re
 import signal
 
 import pytest
@@ -9,6 +10,7 @@ from browsers import QUICK, Reviewer, read_acts, serving, stored, total, wait
 from subsvms.app.names import PAGE_SECRET
 
 pytestmark = pytest.mark.slow
+LISTS = re.compile(r"/api/(issues|state)\?")  # without which the page knows no list and no news
 
 
 def test_an_answer_that_was_stored_although_nobody_said_so_is_not_stored_twice(review, folder):
@@ -74,13 +76,12 @@ def show(person, row):
     person.settle()
     if person.page.input_value("#status") != "all":
         person.narrow("status", "all")
-    person.page.click(f"[data-row='{row}']")
+    person.page.dispatch_event(f"[data-row='{row}']", "click")  # at one moment: news draw the list again
     person.see("#issue", f"Row {row}:")
 
 
 def test_of_two_who_decide_differently_the_second_chooses_if_he_had_decided_before(review, folder):
-    pauses = {name: pause for name, pause in QUICK.items() if name != "GLANCE"}
-    ann, bob = review(), review(name="Bob", pauses=pauses)
+    ann, bob = review(), review(name="Bob", pauses=QUICK | {"GLANCE": 2000})
     stop_news(bob)
     rows = ann.rows[:4]
     for row, hers, answer in zip(rows, "aaas", ("Keep theirs", "Use mine", None, None), strict=True):
@@ -91,14 +92,15 @@ def test_of_two_who_decide_differently_the_second_chooses_if_he_had_decided_befo
         ann.press(hers)
         bob.page.keyboard.press("g" if row != rows[2] else "a")
         if answer:  # of the same decision and of a skipped row there is nothing to ask
+            bob.page.wait_for_selector("#which-dialog[open]")
+            bob.page.keyboard.press("Enter")  # meant for what was there before
+            assert bob.page.is_visible("#which-dialog")
             bob.see("#which-dialog[open]", f"Row {row} was decided in the meantime")
             bob.see("#which-words", "Ann accepted the suggestion “")
             bob.see("#which-words", "You want to keep the label “")
             bob.see("#which-row", f"Row {row}")
             bob.see("#which-row dl", "colour")
-            bob.page.keyboard.press("Enter")  # meant for what was there before
-            assert bob.page.is_visible("#which-dialog")
-            bob.page.wait_for_timeout(700)
+            bob.page.wait_for_timeout(2100)
             assert bob.list_faults() == []
             bob.page.click(f"text={answer}")
         who = "Ann accepted" if answer == "Keep theirs" else "you"
@@ -126,6 +128,7 @@ def test_decisions_on_all_rows_ask_before_they_replace_those_of_others(review, f
         bob.page.click("#all-yes")
         bob.see("#which-dialog[open]", f"1 row of {n} was decided in the meantime")
         bob.see("#which-words", "Ann decided differently since this list was loaded.")
+        bob.page.wait_for_timeout(2 * QUICK["GLANCE"])  # sooner, a press is meant for what was there before
         bob.page.click(f"#which-dialog >> text={answer}")
         bob.see("#said", "Nothing was decided." if answer == "Cancel" else f"{n + n_decided} rows decided.")
         assert len(stored(folder)) == (1 if answer == "Cancel" else n)
@@ -136,7 +139,12 @@ def test_decisions_on_all_rows_ask_before_they_replace_those_of_others(review, f
 def test_a_folder_that_was_moved_is_reported_until_it_is_back(review, folder):
     ann = review()
     first = ann.row
-    os.rename(folder, f"{folder}.away")
+
+    def move(route):
+        os.rename(folder, f"{folder}.away")
+        route.continue_()
+
+    ann.page.route("**/api/decide", move, times=1)  # a page that learned of it before takes no decision
     try:
         ann.page.keyboard.press("a")
         ann.see("#lost:not([hidden])", "was moved, removed or replaced while it was open")
@@ -151,10 +159,14 @@ def test_a_folder_that_was_moved_is_reported_until_it_is_back(review, folder):
 
 def test_a_tab_goes_on_after_a_restart_and_an_answer_that_waits_is_sent(browser, folder):
     port = 20_000 + os.getpid() % 10_000  # which no other test takes in between
+    held = []
     with serving(folder, port) as (address, _):
         ann = Reviewer(browser, address)
         first = ann.row
-    ann.page.keyboard.press("a")
+        ann.page.route("**/api/decide", lambda route: held.append(route), times=1)
+        ann.page.keyboard.press("a")  # a page that knows that the server is gone takes no decision
+        wait(ann.page, lambda: held)
+    held[0].continue_()
     ann.see("#lost:not([hidden])", "If it was stopped, start it again: this tab goes on by itself.")
     ann.see("#lost", f"Not stored yet: 1 answer, on row {first}.")
     with serving(folder, port) as (later, _):
@@ -188,6 +200,7 @@ def test_a_server_that_hangs_is_reported_and_no_key_is_lost_silently(browser, fo
     with serving(folder) as (address, process):
         ann = Reviewer(browser, address, pauses={})
         first = ann.row
+        ann.page.wait_for_selector("#lost", state="hidden")  # the first answers may have taken seconds
         process.send_signal(signal.SIGSTOP)
         ann.page.keyboard.press("a")
         ann.see("#lost:not([hidden])", "Waiting for the server, which has not responded for some seconds.")
@@ -252,12 +265,13 @@ def test_a_link_is_followed_once_the_server_is_back(review, is_loaded_again):
 def test_who_chose_a_row_while_the_server_was_gone_stays_there(review):
     ann = review()
     chosen = ann.rows[1]
-    ann.page.route("**/api/issues?*", lambda route: route.abort())
+    ann.page.route(LISTS, lambda route: route.abort())
     ann.page.evaluate("location.hash = '#row=21'")
     ann.see("#lost:not([hidden])", "The server is not responding")
+    ann.see("#said.wrong", "The server is not responding.")  # the link was not followed, and is not just now
     ann.page.keyboard.press("j")
     ann.see("#issue", f"Row {chosen}:")
-    ann.page.unroute("**/api/issues?*")
+    ann.page.unroute(LISTS)
     ann.page.wait_for_selector("#lost", state="hidden")
     wait(ann.page, lambda: ann.page.url.endswith(f"#row={chosen}"))
     assert ann.row == chosen != 21
