@@ -41,7 +41,8 @@ TAKING = (  # nothing is being stored, and the question is not so new that press
 )
 WAIT = 60_000  # milliseconds; the machine may be busy
 SCRIPTS = files("subsvms.app.desk") / "static"
-PATIENT = {"PATIENCE": WAIT, "SLOW": WAIT}  # on a busy machine, a server that takes three seconds is not gone
+# On a busy machine, a server that takes three seconds is not gone, and a mouse is released late.
+PATIENT = {"PATIENCE": WAIT, "SLOW": WAIT, "PRESS": WAIT}
 QUICK = PATIENT | {"POLL": 500, "AGAIN": 500, "GLANCE": 50}  # milliseconds; but people are not waited for
 TOKEN, HOST = "t0ken", "127.0.0.1:8765"
 

@@ -5,7 +5,7 @@ import re
 import signal
 
 import pytest
-from browsers import QUICK, Reviewer, read_acts, serving, stored, total, wait
+from browsers import QUICK, Reviewer, read_acts, serving, stored, total, until, wait
 
 from subsvms.app.names import PAGE_SECRET
 
@@ -276,3 +276,50 @@ def test_who_chose_a_row_while_the_server_was_gone_stays_there(review):
     wait(ann.page, lambda: ann.page.url.endswith(f"#row={chosen}"))
     assert ann.row == chosen != 21
     ann.forget("ERR_FAILED")
+
+
+def test_a_click_that_began_before_the_list_was_drawn_again_counts(review):
+    ann, bob = review(), review(name="Bob")
+    first, _, third = ann.rows[:3]
+    line = f"[data-row='{third}']"
+    ann.page.hover(line)
+    ann.page.mouse.down()
+    with ann.page.expect_response("**/api/issues?*"):
+        assert bob.row == first
+        bob.press("a")
+    ann.page.wait_for_timeout(200)
+    assert ann.page.is_visible(f"[data-row='{first}']")  # the list waits
+    ann.page.mouse.up()
+    ann.see("#issue", f"Row {third}:")
+    ann.page.wait_for_selector(f"[data-row='{first}']", state="detached")
+
+
+def test_the_row_stays_until_the_list_that_was_asked_for_last_is_there(review):
+    ann = review()
+    first, second = ann.rows[:2]
+    ann.press("j")
+    held = []
+    ann.page.route("**/api/issues?*", lambda route: held.append(route))
+    for number, wanted in enumerate(("decided", "all"), 1):
+        ann.page.select_option("#status", wanted)
+        wait(ann.page, lambda number=number: len(held) == number)
+    held[0].continue_()
+    ann.page.wait_for_timeout(300)
+    assert ann.page.inner_text("#issue p").startswith(f"Row {second}:")
+    held[1].continue_()
+    ann.see("#issue", f"Row {first}:")
+
+
+def test_who_goes_back_before_a_row_is_loaded_finds_the_one_before_ready(review):
+    ann = review()
+    first, *_, last = ann.rows
+    held = []
+    ann.page.route(f"**/api/issues/{last}?*", lambda route: held.append(route), times=1)
+    ann.page.click(f"[data-row='{last}']")
+    wait(ann.page, lambda: held)
+    assert ann.page.get_attribute("#issue", "aria-busy") == "true"
+    ann.page.click(f"[data-row='{first}']")
+    until(ann.page, "document.getElementById('issue').ariaBusy === 'false'")
+    held[0].continue_()
+    ann.settle()
+    assert ann.row == first

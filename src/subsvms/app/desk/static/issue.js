@@ -24,12 +24,17 @@ export async function choose(/** @type {number | null} */ row) {
   keepAddress();
   if (row === null) return drawIssue(null);
   const known = peek(row);
-  $("issue").classList.toggle("loading", known === null);
-  if (known === null) $("issue").ariaBusy = "true";
+  noteLoading(known === null);
   const issue = known ?? (await load(row));
   if (state.row !== row) return;
   if (issue !== state.issue) drawIssue(issue);
   setTimeout(loadAround, PAINTED);
+}
+
+function noteLoading(/** @type {boolean} */ isLoading) {
+  if ($("issue").classList.contains("loading") === isLoading) return;
+  $("issue").classList.toggle("loading", isLoading);
+  $("issue").ariaBusy = String(isLoading);
 }
 
 /** Load the rows that are likely to be shown next. */
@@ -48,8 +53,7 @@ function drawIssue(issue) {
   state.issue = issue;
   if (isOther && isScrolled) $("detail").scrollTop = 0; // it takes a layout of its own
   if (isOther) isScrolled = false;
-  if ($("issue").classList.contains("loading")) $("issue").ariaBusy = "false";
-  $("issue").classList.remove("loading");
+  noteLoading(false);
   $("issue").dataset.class = String(colourOf(issue?.suggested ?? null) ?? "");
   const isRead = $("issue").contains(document.activeElement); // a picture, a sound: then the next row is read from its top
   $("issue").replaceChildren(...(issue ? makeDetail(issue, getMeta().label) : []));

@@ -15,16 +15,37 @@ import { count, plural, shorten, formatAgreement, formatCounts, listFilters } fr
 const WORDS = { accept: "Accept all", keep: "Keep all", skip: "Skip all", drop: "Leave out all", label: "Label all" };
 let nothing = ""; // counts and filter for which it is said that nothing is left
 let turn = 0; // an answer to an outdated request is dropped
+/** @type {Promise<void>} */
+let latest = Promise.resolve(); // the list that was asked for last is shown
 /** @type {Map<number, number>} */
 const passed = new Map(); // rows that were decided here, and the act that stored it: Infinity while it is on the way
 
+// A click on a line that is drawn again between press and release would be lost: the list waits.
+const PRESS = 1_000; // milliseconds after which a press is no click
+let release = () => {};
+/** @type {Promise<void>} */
+let released = Promise.resolve();
+$("lines").addEventListener("pointerdown", () => {
+  released = new Promise((resolve) => (release = resolve));
+  setTimeout(release, PRESS);
+});
+for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => setTimeout(release));
+
+/**
+ * Load the list and show it, or the one that was asked for meanwhile.
+ *
+ * @returns {Promise<void>}
+ */
+export const showList = () => (latest = loadList());
+
 /** Load the list and show it, without rows that were decided since the server made it. */
-export async function showList() {
+async function loadList() {
   const own = ++turn;
   const range = { offset: String(state.page * PAGE), limit: String(PAGE) };
   $("lines").ariaBusy = "true";
-  const answer = await get("issues", { ...askedFilter(), ...range, viewer: ownName() }).finally(() => own === turn && ($("lines").ariaBusy = "false"));
-  if (own !== turn) return;
+  const asked = get("issues", { ...askedFilter(), ...range, viewer: ownName() });
+  const answer = await asked.finally(() => released).finally(() => own === turn && ($("lines").ariaBusy = "false"));
+  if (own !== turn) return latest;
   for (const [row, act] of passed) if (act <= answer.last) passed.delete(row);
   const isLeft = (/** @type {Brief} */ { row }) => !isQueue() || !passed.has(row);
   state.issues = answer.issues.filter(isLeft);

@@ -11,7 +11,7 @@ import { forgetAddress, isForeignAddress, isQueue, isSmall, lastPage, ownAddress
 const FAR = 20; // pages to search for the next open issue
 const FEW = 10; // rows left in the list from which on more are loaded
 let isTurning = false; // another page of the list is being loaded
-let left = /** @type {number | null} */ (null); // the row at which the last link could not be followed
+let left = /** @type {number | null} */ (null); // the row that is shown while a link is followed
 let followed = 0; // addresses, of which only the last is shown
 
 /** @param {number} by */
@@ -93,6 +93,7 @@ export async function narrow(/** @type {Partial<import("./types.js").Filter>} */
 export async function follow() {
   if (!isForeignAddress()) return;
   const own = ++followed;
+  left = state.row;
   const row = readAddress();
   drawFilter();
   try {
@@ -102,10 +103,7 @@ export async function follow() {
     ownAddress(); // not before: what is shown until now would be written over the link
     await chooseOrFirst(row);
   } catch (error) {
-    if (own === followed) {
-      forgetAddress();
-      left = state.row;
-    }
+    if (own === followed) forgetAddress();
     throw error;
   }
 }
@@ -116,10 +114,15 @@ export const followAgain = async () => (state.row === left ? await follow() : wr
 /** Choose a row, or the first of the list if this row is not an issue. */
 async function chooseOrFirst(/** @type {number | null} */ row) {
   try {
-    if (row !== null) return await choose(row);
+    if (row !== null) return await chooseLinked(row);
   } catch (error) {
     if (error instanceof Lost) throw error;
     if (state.row !== row) return; // another was chosen meanwhile
   }
-  await choose(isSmall.matches ? null : (state.issues[0]?.row ?? null));
+  await chooseLinked(isSmall.matches ? null : (state.issues[0]?.row ?? null));
+}
+
+function chooseLinked(/** @type {number | null} */ row) {
+  left = row;
+  return choose(row);
 }
