@@ -32,28 +32,8 @@ probability at most
 
 and if phi < 1/2 a majority of J SVMs errs with probability at most exp(-2 J (1/2 - phi)^2).
 
-Four warnings. The constant c is not known; the theorem only says that there is one. The last step uses phi,
-the error rate averaged over rows, as if it held for each row; a row that most SVMs get wrong stays wrong
-whatever J is. Equation (3) of the paper has only half of the second term that phi < 1/2 requires (p* is 1/2,
-so it counts twice); here everything is computed from phi itself. Finally, where the paper substitutes theta
-for a part of epsilon (`epsilon_if_regular`), it uses a limit of an error rate as a term of a bound on it.
-
-The letters, in all functions:
-
-    rho, alpha   flips as a share of class A, less than 1; share of them that are taken from B, from 0 to 1
-    beta, p      share of class A, at most 1/2; probability that a draw is from the rows given A, which is to
-                 stay the smaller class, by default 1/2
-    n, s, r      training rows; rows in a subset; clean rows in it, half of each class, at most s
-    R            radius of a ball around the origin that holds the data, in the kernel's space; 1 for rbf
-    margin       the margin that the slack refers to, more than 0
-    slack        |xi|^2: the sum of the squared amounts by which rows miss the margin
-    c            the theorem's constant. Its value has never been stated; 1 is a hopeful guess
-    theta        error rate of regular data, less than 1/2
-    epsilon      error rate of an SVM on p-biased draws
-    eta, delta   probability that a subset has too few clean rows; that epsilon fails, less than 1/2
-    error_rate   share of wrong labels, rho beta, less than 1/2
-    J, phi       SVMs that vote; probability that one of them errs
-    failure      accepted probability that the vote errs
+Where a step of the paper is no proof, or its line does not hold as printed, the function says so. The letters
+are listed in `docs/theory.md`, and what they may be in `RANGES`.
 """
 
 from bisect import bisect_left
@@ -235,7 +215,7 @@ def generalisation_bound(
     """Bound the error rate of a linear function on data like its n training rows (Theorem 3).
 
     `c/n ((R^2 + |xi|^2) / margin^2 log^2 n + log(1/delta))`, with probability 1 - delta (Cristianini and
-    Shawe-Taylor, 2000, Theorem 4.22).
+    Shawe-Taylor, 2000, Theorem 4.22). The theorem says only that there is a constant c, not its value.
 
     Examples
     --------
@@ -341,7 +321,7 @@ def tolerable_error_rate(epsilon: float, *, eta: float, delta: float, p: float =
     """Return the share of wrong labels below which phi < 1/2 (Theorem 6, computed from phi).
 
     1 - epsilon / p* - 1 / (2 (1 - eta - delta)). If it is zero or less, nothing is guaranteed, not even with
-    clean labels.
+    clean labels. Equation (3) of the paper has only half of the second term (p* is 1/2, so it counts twice).
 
     Examples
     --------
@@ -364,7 +344,7 @@ def vote_failure(J: int, phi: float) -> float:
     """Bound the probability that the majority of J SVMs errs on a row: exp(-2 J (1/2 - phi)^2) (Theorem 6).
 
     Assumes that each SVM errs on *this* row with probability at most phi, independently; phi of Theorem 6
-    is an average over rows. Ties count as errors.
+    is an average over rows: one that most SVMs get wrong stays wrong whatever J is. Ties count as errors.
 
     Examples
     --------
