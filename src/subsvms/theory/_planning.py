@@ -38,7 +38,6 @@ N_TRIALS = 100  # SVMs of each size; their mean disagreement is then known to ab
 LEVEL = 0.95  # confidence of the upper limits of phi, for all sizes together
 FEWEST_SVMS, USUAL_SVMS = 200, 1000  # SVMs: 200 give vote shares to 0.04; 1000 is the number without a plan
 MOST_SVMS = 10_000  # SVMs to recommend; if phi is hardly below 1/2, more would be needed than is sensible
-RECOMMENDED = {"n_estimators", "subsample_size"}
 KEPT_DISTANCE = 0.9  # of the best size's distance from 1/2
 FEWEST_ROWS = 5  # of a class; with fewer nothing can be measured
 UNPROMISED = (
@@ -143,7 +142,7 @@ def plan(
     """
     check_range("error_rate", error_rate, 0, 0.5, "[)")
     check_range("failure", failure, 0, 1, "()")
-    if given := sorted(RECOMMENDED & set(parameters)):
+    if given := sorted({"n_estimators", "subsample_size"} & set(parameters)):
         raise InputError(f"A plan recommends {given[0]}, so it cannot be given: leave {given[0]} out.")
     rng = make_rng(random_state)
     classes, labels = check_labels(y, X.shape[0] if hasattr(X, "shape") else len(X))
@@ -156,19 +155,18 @@ def plan(
     limits = disagreement_limits(measured) + error_rate
     if counts.min() < FEWEST_ROWS:
         limits = np.ones(len(limits))
-    r = measured.smallest_size
-    least = smallest_size(r, rho) if r is not None and lemma_7_applies(measured, rho) else 2
-    size = choose_size(measured.sizes, limits, least, usual)
+    # Lemma 7 is about two classes, a regular table, and wrong labels that are not a whole class.
+    r = measured.smallest_size if len(counts) == 2 and rho < 1 else None
+    size = choose_size(measured.sizes, limits, 2 if r is None else smallest_size(r, rho), usual)
     phi = float(min(limits[measured.sizes == size][0], 1.0))
-    needed = None
-    if phi < 0.5:
-        needed = int(np.ceil(votes_needed(phi, failure) / unseen_share(size, counts, measured.chances)))
+    unseen = unseen_share(size, counts, measured.chances)
+    needed = int(np.ceil(votes_needed(phi, failure) / unseen)) if phi < 0.5 else None
     n_svms = USUAL_SVMS if needed is None or needed > MOST_SVMS else max(needed, FEWEST_SVMS)
     model = SubSVMClassifier(**(parameters | {"n_estimators": n_svms, "subsample_size": size}))
     seconds = expect_seconds(model, X, labels, rng.randint(2**31 - 1))
     return Plan(
         size, n_svms, seconds, phi, needed, measured, error_rate, failure,
-        guaranteed=tuple(format_guaranteed(model, needed, phi, failure, rho, measured, counts)),
+        guaranteed=tuple(format_guaranteed(model, needed, phi, failure, unseen, r, rho, counts)),
         estimated=tuple(format_estimated(size, phi, seconds, measured, error_rate)),
         assumed=tuple(format_assumed(needed, rho, error_rate, counts)),
     )  # fmt: skip
@@ -189,11 +187,6 @@ def disagreement_limits(measured: Regularity) -> np.ndarray:
     sampled = measured.n_judged < measured.n_rows
     spread = np.sqrt(measured.unseen_sd**2 / n_trials + (by_rows if sampled else 0.0))
     return measured.unseen_errors + norm.isf((1.0 - LEVEL) / len(measured.sizes)) * spread
-
-
-def lemma_7_applies(measured: Regularity, rho: float) -> bool:
-    """Return whether Lemma 7 applies: two classes, a regular table, and not a whole class of wrong labels."""
-    return len(measured.shares) == 2 and measured.smallest_size is not None and rho < 1
 
 
 def unseen_share(size: int, counts: np.ndarray, chances: np.ndarray) -> float:
@@ -230,20 +223,19 @@ def expect_seconds(model: SubSVMClassifier, X: Any, labels: np.ndarray, seed: in
     return (fixed + each * model.n_estimators) * len(labels) / len(rows)
 
 
-def format_guaranteed(model, needed, phi, failure, rho, measured, counts) -> list[str]:
+def format_guaranteed(model, needed, phi, failure, unseen, r, rho, counts) -> list[str]:
     sentences, n_svms, size = [], model.n_estimators, model.subsample_size
     if needed is not None:
         reached = f"{failure:g}; {needed} SVMs would be enough"
         if needed > n_svms:
-            asked = int(n_svms * unseen_share(size, counts, measured.chances))
-            reached = f"{round_up(vote_failure(max(asked, 1), phi))}; for {failure:g} it would take {needed}"
+            reached = round_up(vote_failure(max(int(n_svms * unseen), 1), phi))
+            reached += f"; for {failure:g} it would take {needed}"
         sentences.append(
             f"On a row on which a single SVM errs with probability at most {round_up(phi)}, the vote of "
             f"those of the {n_svms} SVMs that have not seen it errs with probability at most {reached} "
             "(Theorem 6, last step)."
         )
-    if lemma_7_applies(measured, rho) and measured.smallest_size <= size:
-        r = measured.smallest_size
+    if r is not None and r <= size:
         kept = 1.0 - min(eta_worst(size, r, rho=rho, p=model.sampling_bias), 1.0)
         sentences.append(
             f"If the wrong labels, however chosen, are at most {round_up(rho)} of the smaller class, a "
