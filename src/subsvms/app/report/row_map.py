@@ -18,6 +18,7 @@ from scipy import sparse
 from subsvms._columns import Table
 from subsvms.app.looks import N_COLOURS
 from subsvms.correction._result import Correction
+from subsvms.exceptions import format_count
 
 MAX_FLAGGED, MAX_OTHERS = 400, 1600  # rows on the map: about 30 kB
 MAX_LEARNED = 20_000  # rows from which directions are learned
@@ -41,16 +42,14 @@ def lay_out_map(correction: Correction, features: Table, names: list[Any]) -> di
     if directions is None:
         return None
     places = place_points(np.asarray(features[shown] @ directions))
-    own = correction.given[shown]
-    is_flagged = np.arange(len(shown)) < len(flagged)
-    groups = (group_two if len(names) == 2 else group_many)(places, own, is_flagged, names)
     about = (
         f"A map of {len(shown)} rows, {len(flagged)} of them flagged: rows that are alike in what tells the "
         "classes apart lie close together."
     )
+    marks = (places, correction.given[shown], np.arange(len(shown)) < len(flagged), names)
     return {
-        "about": about, "groups": groups, "width": WIDTH, "height": HEIGHT,
-        "names": [] if len(names) == 2 else name_places(places, own, is_flagged, names),
+        "about": about, "groups": group_rows(*marks), "width": WIDTH, "height": HEIGHT,
+        "names": [] if len(names) == 2 else name_places(*marks),
     }  # fmt: skip
 
 
@@ -105,33 +104,26 @@ def place_points(projected: np.ndarray) -> np.ndarray:
     return np.round(MARGIN + share * size).astype(int)
 
 
-def group_two(places, own, flagged, names) -> list[dict[str, Any]]:
-    """Return the marks on a map of two classes: each has its colour and shape, flagged or not."""
-    groups = []
-    for number, name in enumerate(names):
-        look = {"round": number == 0, "number": number, "opacity": 0.55, "kind": "dots"}
-        groups.append(make_group(places[(own == number) & ~flagged], f"labelled {name!r}", look))
-    for number, name in enumerate(names):
-        rows, look = (own == number) & flagged, {"round": number == 0, "colour": "currentColor"}
-        if rows.any():
-            label = f"flagged, labelled {name!r}: {count(rows)}"
-            groups.append(make_group(places[rows], label, look | {"kind": "crosses"}))
-    return groups
-
-
-def group_many(places, own, flagged, names) -> list[dict[str, Any]]:
-    """Return the marks on a map of several classes: more than eight colours could not be told apart."""
-    look = {"round": True, "opacity": 0.55, "kind": "dots"}
-    known = range(len(names) if len(names) <= N_COLOURS else 0)
+def group_rows(places, own, flagged, names) -> list[dict[str, Any]]:
+    """Return the marks on a map: dots in the colours of the classes, and crosses where rows are flagged."""
+    two, everywhere = len(names) == 2, np.ones(len(own), dtype=bool)
+    each: list[tuple[np.ndarray, str, dict[str, Any]]] = [
+        (own == number, f"labelled {name!r}", {"number": number, "round": number == 0 or not two})
+        for number, name in enumerate(names)
+    ]
+    dots, crosses = each, [(rows, f"flagged, {label}", look) for rows, label, look in each]
+    if len(names) > N_COLOURS:  # more could not be told apart
+        dots = [(everywhere, "not flagged", {"round": True, "opacity": 0.25})]
+    if not two:  # only two classes differ in their shapes, too
+        crosses = [(everywhere, "flagged", {"round": True})]
     groups = [
-        make_group(
-            places[(own == number) & ~flagged], f"labelled {names[number]!r}", look | {"number": number}
-        )
-        for number in known
-    ] or [make_group(places[~flagged], "not flagged", look | {"opacity": 0.25})]
-    if flagged.any():
-        look = {"round": True, "colour": "currentColor", "kind": "crosses"}
-        groups.append(make_group(places[flagged], f"flagged: {count(flagged)}", look))
+        make_group(places[rows & ~flagged], label, {"kind": "dots", "opacity": 0.55} | look)
+        for rows, label, look in dots
+    ]
+    for rows, label, look in crosses:
+        if n_rows := int(np.sum(rows & flagged)):
+            look = look | {"kind": "crosses", "colour": "currentColor"}
+            groups.append(make_group(places[rows & flagged], f"{label}: {format_count(n_rows, 'row')}", look))
     return groups
 
 
@@ -140,22 +132,14 @@ def make_group(places: np.ndarray, label: str, look: dict[str, Any]) -> dict[str
     return look | {"label": label, "places": np.unique(places, axis=0).tolist()}
 
 
-def count(rows: np.ndarray) -> str:
-    """Return how many rows these are, in words."""
-    n = int(rows.sum())
-    return f"{n:,} row{'s' * (n != 1)}"
-
-
 def name_places(places, own, flagged, names) -> list[tuple[int, int, str]]:
     """Return where the names of classes stand: amid their rows, those with most flagged rows first.
 
     A name that would cover another one is left out.
     """
-    counts = np.bincount(own[flagged], minlength=len(names)) * len(own) + np.bincount(
-        own, minlength=len(names)
-    )
+    n_flagged, n_rows = (np.bincount(rows, minlength=len(names)) for rows in (own[flagged], own))
     found: list[tuple[int, int, str]] = []
-    for number in np.argsort(-counts, kind="stable")[:MAX_NAMED].tolist():
+    for number in np.lexsort((-n_rows, -n_flagged))[:MAX_NAMED].tolist():
         rows = places[(own == number) & ~flagged]
         if len(rows):
             name = str(names[number])
