@@ -8,6 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, tostring
@@ -36,11 +37,6 @@ def render_text(found: Found) -> str:
         lines += [f"{kind}{more}:", *(f"  {row}" for row in rows[:SHOWN])]
     more = f" ({len(notes) - MOST_NOTES} more in the JSON)" if len(notes) > MOST_NOTES else ""
     return "\n".join([*lines, *(f"Note{more}: {note}" for note in notes[:MOST_NOTES]), *found["next"]])
-
-
-def render_json(found: Found) -> str:
-    """Return all values, in ASCII."""
-    return json.dumps(found, indent=1)
 
 
 def render_junit(found: Found) -> str:
@@ -78,7 +74,8 @@ def render_github(found: Found) -> str:
 
 
 RENDER: dict[str, Callable[[Found], str]] = {
-    "text": render_text, "json": render_json, "junit": render_junit, "github": render_github,
+    "text": render_text, "json": partial(json.dumps, indent=1),  # in ASCII
+    "junit": render_junit, "github": render_github,
 }  # fmt: skip
 
 
