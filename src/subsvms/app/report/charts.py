@@ -7,7 +7,7 @@ bytes.
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,17 +36,14 @@ def draw_charts(
 
     Shapes: moves (n_classes, n_classes); features (n_rows, n_features).
     """
-    names = [shorten(name) if isinstance(name, str) else name for name in correction.classes.tolist()]
-    charts = {}
+    names, charts = list(map(shorten, correction.classes.tolist())), {}
     noise = correction.noise
     known = [is_rate_known(*limits) for limits in noise.rate_interval]
-    mixed = draw_moves(correction, names, moves) if len(names) > 2 else None
-    if mixed is not None:
+    if len(names) > 2 and (mixed := draw_moves(correction, names, moves)) is not None:
         charts["moves"] = mixed
     elif len(names) == 2 and noise.explained and any(known):
         charts["noise"] = render("matrix.svg", lay_out_noise(noise.matrix, names, known))
-    rows = None if features is None or not noise.explained else lay_out_map(correction, features, names)
-    if rows is not None:
+    if features is not None and noise.explained and (rows := lay_out_map(correction, features, names)):
         charts["map"] = render("map.svg", rows)
     if np.isfinite(correction.votes.mean_value[~correction.missing]).any():
         charts["votes"] = render("steps.svg", lay_out_votes(correction, names))
@@ -60,8 +57,10 @@ def render(template: str, chart: dict[str, Any]) -> str:
     return open_templates().get_template(template).render(chart)
 
 
-def shorten(name: str) -> str:
-    """Return the name of a class without its middle if it is long."""
+def shorten(name: Any) -> Any:
+    """Return the name of a class without its middle if it is a long text."""
+    if not isinstance(name, str):
+        return name
     name = " ".join(UNPRINTABLE.sub("�", name).split())
     head = MAX_NAME * 3 // 5
     return name if len(name) <= MAX_NAME else f"{name[:head]}…{name[head + 1 - MAX_NAME :]}"
@@ -71,14 +70,13 @@ def shorten(name: str) -> str:
 
 
 def lay_out_noise(
-    matrix: np.ndarray, names: list[Any], known: list[bool] | None = None,
+    matrix: np.ndarray, names: list[Any], known: Sequence[bool],
     about: str = "The noise matrix: which labels the rows of each true class are given.",
 ) -> dict[str, Any]:  # fmt: skip
     """Return the noise matrix: the classes, and the cells line by line; question marks where not known."""
     told = [about]
     cells = []
-    for i, name in enumerate(names):
-        is_known = known is None or known[i]
+    for i, (name, is_known) in enumerate(zip(names, known, strict=True)):
         kept = f"{format_percent(matrix[i, i])} keep" if is_known else "it is not known how many keep"
         others = np.where(np.arange(len(names)) == i, 0.0, matrix[i] * is_known)
         mixed = int(np.argmax(others))
@@ -88,15 +86,16 @@ def lay_out_noise(
             text = format_percent(share) if is_known else "?"
             depth = DEEPEST * share**0.5 if is_known else 0.0
             cells.append(dict(line=i, column=j, text=text, depth=depth, bold=i == j))
-    return finish_matrix(names, names, names, cells, told, ylabel="true class", xlabel="label given")
+    every = range(len(names))
+    return finish_matrix(names, (every, every), cells, told, ylabel="true class", xlabel="label given")
 
 
-def draw_person(matrix: Any, classes: list[Any]) -> str | None:
-    """Return the SVG of what a person says about rows of each class; None if there are too many classes."""
-    if len(classes) > MAX_CLASSES:
-        return None
-    names = [shorten(name) if isinstance(name, str) else name for name in classes]
-    chart = lay_out_noise(np.asarray(matrix), names, about="What the person says about each class.")
+def draw_person(person: Mapping[str, Any]) -> str:
+    """Return the SVG of what a person says about rows of each class; nothing if not known, or of too many."""
+    if not person.get("matrix") or len(person["classes"]) > MAX_CLASSES:
+        return ""
+    names, about = list(map(shorten, person["classes"])), "What the person says about each class."
+    chart = lay_out_noise(np.asarray(person["matrix"]), names, [True] * len(names), about)
     return render("matrix.svg", chart | {"xlabel": "what the person says"})
 
 
@@ -115,7 +114,7 @@ def count_moves(correction: Correction) -> np.ndarray:
 
 def lay_out_moves(counts: np.ndarray, names: list[Any]) -> dict[str, Any]:
     """Return the flagged rows by given and suggested label; of many classes, those of the largest cells."""
-    lines, columns = choose_cells(counts)
+    places = lines, columns = choose_cells(counts)
     shown = counts[np.ix_(lines, columns)]
     about = [f"How many rows are flagged, by given and suggested label: {shown.sum():,} of {counts.sum():,}."]
     for line, counted in zip(lines, shown, strict=True):
@@ -128,12 +127,9 @@ def lay_out_moves(counts: np.ndarray, names: list[Any]) -> dict[str, Any]:
              depth=DEEPEST * (shown[i, j] / counts.max()) ** 0.5, bold=False)
         for i, line in enumerate(lines) for j, column in enumerate(columns)
     ]  # fmt: skip
-    sides = [names[line] for line in lines], [names[column] for column in columns]
     part = f" ({shown.sum():,} of {counts.sum():,} flagged rows)" if len(lines) < len(counts) else ""
-    places = lines, columns
-    return finish_matrix(
-        names, *sides, cells, about, places, ylabel="given label", xlabel=f"suggested label{part}"
-    )
+    labels = {"ylabel": "given label", "xlabel": f"suggested label{part}"}
+    return finish_matrix(names, places, cells, about, **labels)
 
 
 def choose_cells(counts: np.ndarray, most: int = MAX_CLASSES) -> tuple[list[int], list[int]]:
@@ -151,14 +147,13 @@ def choose_cells(counts: np.ndarray, most: int = MAX_CLASSES) -> tuple[list[int]
     return sorted(lines), sorted(columns)
 
 
-def finish_matrix(classes, lines, columns, cells, about, places=None, **labels: str) -> dict[str, Any]:
+def finish_matrix(names, places, cells, about, **labels: str) -> dict[str, Any]:
     """Return a matrix with its names and their widths; places: the numbers of the classes on its sides."""
-    lines, columns = ([str(name) for name in side] for side in (lines, columns))
-    places, marks = places or (range(len(lines)), range(len(columns))), mark_classes(classes)
+    lines, columns = ([str(names[number]) for number in side] for side in places)
     line_width, column_width = (max(map(measure, side)) for side in (lines, columns))
     return labels | {
-        "about": " ".join(about), "lines": lines, "columns": columns, "cells": cells,
-        "line_width": line_width, "column_width": column_width, "places": places, "marks": marks,
+        "about": " ".join(about), "lines": lines, "columns": columns, "cells": cells, "places": places,
+        "line_width": line_width, "column_width": column_width, "marks": mark_classes(names),
     }  # fmt: skip
 
 
