@@ -184,15 +184,12 @@ class VotesDisplay(Display):
         check_consistent_length(values, *both)
         missing = [find_missing(labels) for labels in both]
         known = [column_or_1d(drop_missing(labels, lost)) for labels, lost in zip(both, missing, strict=True)]
-        classes = np.unique(np.concatenate(known))
-        _check_class_number(class_number, len(classes))
-        numbers = []
-        for labels, lost in zip(known, missing, strict=True):
-            number = np.full(len(lost), -1)
-            number[~lost] = np.searchsorted(classes, labels)
-            numbers.append(number)
-        changed = None if proposed is None else np.where(numbers[1] >= 0, numbers[1], numbers[0])
-        return cls._from_numbers(values, numbers[0], changed, classes, class_number).plot(ax=ax, **options)
+        classes, found = np.unique(np.concatenate(known), return_inverse=True)
+        numbers = np.full((len(both), len(missing[0])), -1)
+        numbers[~np.array(missing)] = found
+        own, *new = numbers
+        changed = np.where(new[0] >= 0, new[0], own) if new else None
+        return cls._from_numbers(values, own, changed, classes, class_number).plot(ax=ax, **options)
 
     @classmethod
     def _from_numbers(cls, values, given, proposed, classes, class_number):
