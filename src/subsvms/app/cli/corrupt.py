@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from subsvms._labels import Classes
-from subsvms.adversaries._attacks import ATTACKS
-from subsvms.adversaries._attacks import attack as attack_labels
+from subsvms.adversaries._attacks import ATTACKS, attack
 from subsvms.app.options import AttackOptions, Options
 from subsvms.app.tables.files import check_target, find_output_format
 from subsvms.app.tables.table import place_beside, read_table, write_table
@@ -18,20 +17,18 @@ from subsvms.exceptions import Sentence, TableError, format_percent, join_senten
 
 def corrupt_file(where: str, options: Options, asked: AttackOptions) -> Sentence:
     """Write a copy of a file in which some labels are wrong, and return what was done, in words."""
-    attack, region_class, matrix, clean_column = (
-        getattr(asked, name) for name in ("attack", "region_class", "matrix", "clean_column")
-    )
-    if attack not in ATTACKS:
-        raise TableError(
-            "{attack} must be one of {known}; got {name!r}.", known=", ".join(ATTACKS), name=attack
-        )
-    if region_class is not None and attack != "region":
-        raise TableError(
-            "{region_class} is for the attack 'region' only; the attack is {name!r}: leave it out.",
-            name=attack,
-        )
-    how: dict[str, Any] = {name: getattr(asked, name) for name in ("error_rate", "rho", "alpha")}
-    how |= {"matrix": None if matrix is None else parse_matrix(matrix), "random_state": options.random_state}
+    name = asked.attack
+    if name not in ATTACKS:
+        words = "{attack} must be one of {known}; got {name!r}."
+        raise TableError(words, known=", ".join(ATTACKS), name=name)
+    if asked.region_class is not None and name != "region":
+        words = "{region_class} is for the attack 'region' only; the attack is {name!r}: leave it out."
+        raise TableError(words, name=name)
+    how: dict[str, Any] = {
+        "error_rate": asked.error_rate, "rho": asked.rho, "alpha": asked.alpha,
+        "matrix": None if asked.matrix is None else parse_matrix(asked.matrix),
+        "random_state": options.random_state,
+    }  # fmt: skip
     table = read_table(where, options.label, **options.reading)
     path = asked.output or place_beside(table, "corrupted")
     find_output_format(path)  # before the attack, which may take minutes
@@ -39,22 +36,23 @@ def corrupt_file(where: str, options: Options, asked: AttackOptions) -> Sentence
     rows = np.flatnonzero(~table.missing)
     X: Any = None
     notes: list[str] = list(table.notes)
-    if "X" in inspect.signature(ATTACKS[attack]).parameters:
+    if "X" in inspect.signature(ATTACKS[name]).parameters:
         from subsvms.app.features.make import make_features
 
         made = make_features(table, exclude=options.exclude, only=options.only)
         X = made.X[rows]
         notes += made.notes
-    if region_class is not None:
+    if asked.region_class is not None:
         classes = Classes.of(table.classes)
-        how["label"] = classes.labels[classes.find_text(region_class, "The class")]
-    made_wrong = attack_labels(attack, X, table.labels[rows], **how)
+        how["label"] = classes.labels[classes.find_text(asked.region_class, "The class")]
+    made_wrong = attack(name, X, table.labels[rows], **how)
     labels, flipped = table.labels.copy(), np.zeros(len(table), dtype=bool)
     labels[rows], flipped[rows] = made_wrong.labels, made_wrong.flipped
-    extra = {clean_column: table.labels} if clean_column is not None else None
+    extra = None
+    if (column := asked.clean_column) is not None:
+        extra = {column: table.labels}
+        notes.append(f"Column {column!r} has the clean labels: hide it from the pipeline you test.")
     write_table(table, path, labels, extra, force=asked.force)
-    if clean_column is not None:
-        notes.append(f"Column {clean_column!r} has the clean labels: hide it from the pipeline you test.")
     if not flipped.any():
         notes.append("The budget is less than one row, so no label was changed.")
     return join_sentences([*format_moves(table.labels, labels, flipped, len(rows), path), *notes], "\n")
