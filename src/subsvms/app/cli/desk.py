@@ -38,7 +38,7 @@ def review(folder: Folder, **given: Any) -> None:
 
     with closing(ReviewDesk(folder)) as desk:
         first = f"{format_count(len(desk), 'label')} of {desk.title} to review"
-        open_page(desk, first, "decide", "decisions", **given)
+        open_page(desk, first, "decide", "decisions", PageOptions(**given))
 
 
 @app.command(epilog="Example: subsvms apply loans.subsvms --undecided suggestion")
@@ -157,8 +157,7 @@ def ask(folder: Path, asked: AuditOptions, part: str, first: str, **how: Any) ->
         else:
             said = first.format(title=desk.title, **desk.page_words)
             said += "" if part == "test" else f", at most {desk.page_words['most_questions']:,}"
-            how = {name: getattr(asked, name) for name in ("port", "browser", "media_from", "new_address")}
-            open_page(desk, said, "answer", "answers", **how)
+            open_page(desk, said, "answer", "answers", asked)
             print_progress(desk)
 
 
@@ -170,7 +169,7 @@ def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
     found = ask_forecasts(folder, rates, **how)
     if found is None:  # it was begun, and goes on
         return
-    sure = f"with {100 * (asked.level or 0.95):.6g} % confidence, if your answers are right"
+    sure = f"with {100 * how['level']:.6g} % confidence, if your answers are right"
     print_text(f"At most {100 * wanted:.4g} % of the labels wrong, {sure}: {found.pop(wanted)}.")
     for rate, forecast in found.items():
         print_text(f"For {100 * rate:.4g} % it would be {forecast}.")
@@ -185,28 +184,18 @@ def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
         raise typer.Exit()
 
 
-def open_page(
-    desk: Any,
-    first: str,
-    verb: str,
-    what: str,
-    port: int | None,
-    browser: bool,
-    media_from: Any,
-    new_address: bool,
-) -> None:
+def open_page(desk: Any, first: str, verb: str, what: str, page: PageOptions) -> None:
     """Serve a page until Ctrl-C, and say where it is."""
     from subsvms.app.desk.server import serve
 
     def ready(address):
         print_text(f"{first}, at {address}")
-        print_text(
-            f"Anyone on this machine with this address can {verb}. Press Ctrl-C to stop; {what} are kept."
-        )
-        if browser:
+        whose = f"Anyone on this machine with this address can {verb}"
+        print_text(f"{whose}. Press Ctrl-C to stop; {what} are kept.")
+        if page.browser:
             typer.launch(address)
 
-    serve(desk, port=port, ready=ready, hosts=media_from, renew=new_address)
+    serve(desk, port=page.port, ready=ready, hosts=page.media_from, renew=page.new_address)
 
 
 def print_status(folder: Path) -> None:
