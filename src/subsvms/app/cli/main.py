@@ -1,6 +1,7 @@
 """The commands that work on tables: parse, call, print."""
 
 import gc
+import json
 import shlex
 import warnings
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from subsvms.app.cli.shared import FILE_HELP, File, app, print_json, print_text, takes
+from subsvms.app.cli.shared import FILE_HELP, File, app, print_text, takes
 from subsvms.app.declared import list_options
 from subsvms.app.options import (
     FILE_OPTIONS,
@@ -26,7 +27,6 @@ from subsvms.app.options import (
 from subsvms.app.quoting import name_some
 from subsvms.exceptions import InputError, Sentence, Setting
 
-SETTINGS = ("features", "decisions")  # what a run depends on besides its options
 SPEED = ("n_jobs", "device")  # how `correct`, `predict` and `check` work
 CHECKED = (  # how a table is read and judged that is checked; --format is that of the answer
     *"id_column exclude only keep n_estimators subsample_size kernel random_state".split(),
@@ -69,7 +69,7 @@ def correct(
         summary = summary.advising([*summary.told.next, f"To write the result: {command}"])
     summary = tell_flags(summary)
     if work.as_json:
-        print_json(summary.flatten())
+        typer.echo(json.dumps(summary.flatten(), indent=1))  # in ASCII: any program can take it
     elif not work.quiet:
         show_summary(summary, Console())
 
@@ -125,7 +125,7 @@ def choose_engine(
 
 def refuse_other_settings(context: typer.Context) -> None:
     """Raise an error if an option is given that the record of the run already holds."""
-    allowed = {one.name for one in list_options(Work)} - {*SETTINGS}
+    allowed = {one.name for one in list_options(Work)} - {"features", "decisions"}
     for name in context.params.keys() - allowed:
         if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE":
             words = "{from_run} takes all settings from the record of the run: leave out {name}."

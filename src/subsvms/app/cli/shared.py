@@ -1,7 +1,6 @@
 """What the commands share: the application, options, what is printed, and errors in one sentence."""
 
 import inspect
-import json
 import os
 import re
 import sys
@@ -125,11 +124,6 @@ def make_printable(text: str) -> str:
 def print_text(text: str) -> None:
     """Print a text that may hold anything from a table."""
     typer.echo(make_printable(tell_flags(text)))
-
-
-def print_json(value: Any) -> None:
-    """Print a value as JSON, in ASCII: any terminal, file or program can take it."""
-    typer.echo(json.dumps(value, indent=1))
 
 
 def silence(stream: IO[str] | None) -> None:

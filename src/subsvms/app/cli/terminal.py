@@ -85,10 +85,8 @@ def show_summary(summary: Summary, console: Console) -> None:
     files = []
     if written.folder is not None:
         width = max(len(name) for name, _ in written.files)
-        files = [
-            f"Written to {written.folder}:",
-            *(f"  {name:{width}}  {what}" for name, what in written.files),
-        ]
+        files = [f"Written to {written.folder}:"]
+        files += [f"  {name:{width}}  {what}" for name, what in written.files]
     if written.model is not None:
         files.append(f"The classifier was saved to {written.model}.")
     for line in (*files, *told.next):  # not wrapped: commands are copied from here
@@ -129,9 +127,8 @@ def make_people_table(people: list[dict[str, Any]]) -> Table:
         )
         for line in people
     ]  # fmt: skip
-    return make_table(
-        "People, by the consensus", ("person", "answers", "right", "by chance", "advice"), lines
-    )
+    heads = ("person", "answers", "right", "by chance", "advice")
+    return make_table("People, by the consensus", heads, lines)
 
 
 def make_group_table(group: dict[str, Any]) -> Table:
