@@ -6,10 +6,7 @@ here. The table is the whole distribution, so an SVM's error rate can be counted
 c that it gets wrong, and pi_c the probability of class c in a draw, it is sum_c pi_c e_c. (Of any class, at
 most `MOST_ROWS` rows are counted.) The (1 - delta) quantile of the error rates of `n_trials` subsets
 estimates the smallest theta, and order statistics give its confidence interval: the number of trials below
-the true quantile is binomial.
-
-On corrupted labels SVMs are trained on wrong labels and judged by them. That is an estimate of epsilon in
-Theorem 6, and no longer regularity of the clean table; `Regularity` says so.
+the true quantile is binomial. With wrong labels it is the error rate epsilon of Theorem 6 that is estimated.
 """
 
 from collections.abc import Sequence
