@@ -131,9 +131,9 @@ def test_the_heat_map_can_count_the_rows_of_a_larger_table(correction):
     names = np.array(["a", "b", "c"], dtype=object)
     three = replace(correction, classes=names, noise=replace(correction.noise, classes=names))
     moves = np.zeros((3, 3), dtype=int)
-    assert module.draw_moves(three, list(names), moves) is None
+    assert "moves" not in draw_charts(three, moves=moves)
     moves[2, 0] = 77_777
-    assert "77,777" in module.draw_moves(three, list(names), moves)
+    assert "77,777" in draw_charts(three, moves=moves)["moves"]
     counts = module.count_moves(three)
     assert counts.sum() == correction.flagged.sum() and np.trace(counts) == 0
 

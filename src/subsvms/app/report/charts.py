@@ -39,9 +39,11 @@ def draw_charts(
     names, charts = list(map(shorten, correction.classes.tolist())), {}
     noise = correction.noise
     known = [is_rate_known(*limits) for limits in noise.rate_interval]
-    if len(names) > 2 and (mixed := draw_moves(correction, names, moves)) is not None:
-        charts["moves"] = mixed
-    elif len(names) == 2 and noise.explained and any(known):
+    if len(names) > 2:
+        counts = count_moves(correction) if moves is None else np.array(moves)
+        if counts.any():
+            charts["moves"] = render("matrix.svg", lay_out_moves(counts, names))
+    elif noise.explained and any(known):
         charts["noise"] = render("matrix.svg", lay_out_noise(noise.matrix, names, known))
     if features is not None and noise.explained and (rows := lay_out_map(correction, features, names)):
         charts["map"] = render("map.svg", rows)
@@ -99,12 +101,6 @@ def draw_person(person: Mapping[str, Any]) -> str:
     return render("matrix.svg", chart | {"xlabel": "what the person says"})
 
 
-def draw_moves(correction: Correction, names: list[Any], moves: Any = None) -> str | None:
-    """Return the SVG of the flagged rows by given and suggested label; None if there are none."""
-    counts = np.array(count_moves(correction) if moves is None else moves)
-    return render("matrix.svg", lay_out_moves(counts, names)) if counts.any() else None
-
-
 def count_moves(correction: Correction) -> np.ndarray:
     """Return the number of flagged rows by given and suggested class."""
     k, flagged = len(correction.classes), correction.flagged
@@ -132,16 +128,16 @@ def lay_out_moves(counts: np.ndarray, names: list[Any]) -> dict[str, Any]:
     return finish_matrix(names, places, cells, about, **labels)
 
 
-def choose_cells(counts: np.ndarray, most: int = MAX_CLASSES) -> tuple[list[int], list[int]]:
+def choose_cells(counts: np.ndarray) -> tuple[list[int], list[int]]:
     """Return the lines and the columns of a matrix to show: all, or those with the largest cells."""
     k = len(counts)
-    if k <= most:
+    if k <= MAX_CLASSES:
         return list(range(k)), list(range(k))
     lines: set[int] = set()
     columns: set[int] = set()
     for place in np.argsort(-counts, axis=None, kind="stable")[: np.count_nonzero(counts)].tolist():
         line, column = divmod(place, k)
-        if len(lines | {line}) <= most and len(columns | {column}) <= most:
+        if max(len(lines | {line}), len(columns | {column})) <= MAX_CLASSES:
             lines.add(line)
             columns.add(column)
     return sorted(lines), sorted(columns)
