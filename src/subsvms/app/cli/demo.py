@@ -54,7 +54,7 @@ class Demo:
         )
 
 
-def run_demo(wrong: float = 0.2, seed: int = 0) -> Demo:
+def run_demo(wrong: float, seed: int) -> Demo:
     """Attack scikit-learn's breast cancer data and correct it."""
     data = load_breast_cancer()
     X, clean = minmax_scale(data.data), data.target

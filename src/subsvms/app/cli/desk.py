@@ -203,8 +203,7 @@ def print_status(folder: Path) -> None:
     from subsvms.app.desk.answered import count_answers
     from subsvms.app.desk.audit import DESKS
 
-    n_answers = count_answers(folder)
-    answered = {part for part, n in n_answers.items() if n}
+    answered = {part for part, n_answers in count_answers(folder).items() if n_answers}
     if not answered:
         print_text("No question has been answered yet.")
     if "audit" in answered:  # it begins with the answers of the confirmation

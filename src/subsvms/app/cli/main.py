@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from subsvms.app.cli.shared import FILE_HELP, File, app, print_text, takes
+from subsvms.app.cli.shared import FILE_HELP, File, Label, app, print_text, takes
 from subsvms.app.declared import list_options
 from subsvms.app.options import (
     FILE_OPTIONS,
@@ -101,15 +101,14 @@ def run_job(context: typer.Context, file: str, given: dict[str, Any], work: Work
 
 
 def choose_engine(
-    work: Work, where: str | list[str], options: Options, features: str | None, p: str | None = None
+    work: Work, where: str | list[str], options: Options, features: str | None, p: str | None
 ) -> str:
     """Return the engine to use: "memory", "local" or "dask"."""
     from subsvms.app.runs.job import fits_in_memory
 
     if work.scheduler is not None and work.engine not in (None, "dask"):
-        raise InputError(
-            Sentence("{scheduler} is the address of a Dask scheduler: use it with {engine=dask}.")
-        )
+        words = "{scheduler} is the address of a Dask scheduler: use it with {engine=dask}."
+        raise InputError(Sentence(words))
     in_parts = options.pool_size is not None
     if work.engine is None and not in_parts and features is None and p is None:
         in_parts = not fits_in_memory(where, options.format)
@@ -204,9 +203,7 @@ def predict(
     epilog="Example: subsvms check loans.csv --label default --fail-above 0.05 --baseline labels.lock"
 )
 @takes(*list_options(CheckOptions), *list_options(Options, *CHECKED), *list_options(Work, "features", *SPEED))
-def check(
-    file: File, label: Annotated[str, typer.Option(help="Name of the label column.")], **given: Any
-) -> None:
+def check(file: File, label: Label, **given: Any) -> None:
     """Say whether the labels of a table pass, for pipelines: exit code 0, or 1 if they fail.
 
     Exit code 2 means that it cannot be said. Only what --accept and --output name is written.
@@ -243,9 +240,7 @@ def check(
     *list_options(AttackOptions),
     *list_options(Options, "random_state", "exclude", "only", *FILE_OPTIONS, *LABEL_OPTIONS),
 )
-def corrupt(
-    file: File, label: Annotated[str, typer.Option(help="Name of the label column.")], **given: Any
-) -> None:
+def corrupt(file: File, label: Label, **given: Any) -> None:
     """Write a copy of a file in which an adversary has made labels wrong, to test a pipeline.
 
     The attacks boundary, surest and greedy use no seed.

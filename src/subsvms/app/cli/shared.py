@@ -83,6 +83,7 @@ FILE_HELP = (
     "address of a database, with --query; - is standard input."
 )
 File = Annotated[str, typer.Argument(help=FILE_HELP)]
+Label = Annotated[str, typer.Option(help="Name of the label column.")]
 
 
 def takes(*options: Field) -> Callable[[Callable], Callable]:
