@@ -158,8 +158,9 @@ def correct_table(asked: FrameOptions) -> Correction:
     else:
         table = read_frame(asked.frame, asked.label, **reading)
     check_count("n_witnesses", asked.n_witnesses, least=0)
-    decided = () if asked.verified is None else _list_verified(asked.verified, table)
-    options = replace(options, verified=decided)
+    numbers = check_verified(asked.verified, Classes.of(table.classes).names, len(table))
+    decided = [(int(row) + 1, table.classes[numbers[row]]) for row in np.flatnonzero(numbers >= 0)]
+    options = replace(options, verified=tuple(decided))  # rows from 1
     clock.lap("reading")
     run = run_in_memory(
         table, options, features=asked.features, judge=judge, n_jobs=asked.n_jobs, device=asked.device,
@@ -183,12 +184,6 @@ def read_judge(asked: FrameOptions) -> tuple[Judge, Sequence[str]]:
     if isinstance(p, str | os.PathLike):
         return replace(Judge.of(p), estimator=asked.estimator), ()
     return Judge(asked.estimator, asked.frame, p), ()
-
-
-def _list_verified(verified, table):
-    """Return the rows, from 1, with a verified label, and that label, as `Options` has them."""
-    numbers = check_verified(verified, Classes.of(table.classes).names, len(table))
-    return tuple((int(row) + 1, table.classes[numbers[row]]) for row in np.flatnonzero(numbers >= 0))
 
 
 class FrameRun:
