@@ -14,6 +14,7 @@ from sklearn.preprocessing import minmax_scale
 from subsvms.adversaries import directed_flips
 from subsvms.correction._corrector import LabelCorrector
 from subsvms.correction._result import Correction
+from subsvms.ensemble._classifier import SubSVMClassifier
 from subsvms.exceptions import InputError, LabelNoiseWarning, format_others, format_percent, format_rate
 
 SHOWN = 3  # values of a row
@@ -25,13 +26,9 @@ class Demo:
     """What happened in a demonstration."""
 
     data: Any  # scikit-learn's breast cancer data
-    corrector: LabelCorrector
+    model: SubSVMClassifier
+    correction: Correction
     seconds: float
-
-    @property
-    def correction(self) -> Correction:
-        """What became of the labels."""
-        return self.corrector.correction_
 
     @property
     def example(self) -> str:
@@ -70,13 +67,13 @@ def run_demo(wrong: float, seed: int) -> Demo:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LabelNoiseWarning)  # expected here
         corrector.fit(X, attack.labels)
-    return Demo(data, corrector, time.perf_counter() - began)
+    return Demo(data, corrector.model_, corrector.correction_, time.perf_counter() - began)
 
 
 def show_demo(demo: Demo) -> None:
     """Print how many labels are right before and after the correction, by class."""
     console, correction, clean = Console(), demo.correction, demo.data.target
-    model, noise = demo.corrector.model_, correction.noise
+    model, noise = demo.model, correction.noise
     compiling = ", compiling included: the next run is faster" if demo.seconds > COMPILING else ""
     console.print(
         f"{np.sum(correction.given != clean)} of {len(clean)} labels were made wrong. {model.n_estimators} "
