@@ -54,8 +54,8 @@ class Commands(TyperGroup):
 
 
 app = typer.Typer(
-    cls=Commands, help="Find wrong labels, and classify in spite of them.", no_args_is_help=True,
-    add_completion=False, pretty_exceptions_enable=False,  # bugs keep their traceback
+    cls=Commands, no_args_is_help=True, add_completion=False,
+    pretty_exceptions_enable=False,  # bugs keep their traceback
 )  # fmt: skip
 
 
