@@ -32,8 +32,23 @@ probability at most
 
 and if phi < 1/2 a majority of J SVMs errs with probability at most exp(-2 J (1/2 - phi)^2).
 
-Where a step of the paper is no proof, or its line does not hold as printed, the function says so. The letters
-are listed in `docs/theory.md`, and what they may be in `RANGES`.
+Where a step of the paper is no proof, or its line does not hold as printed, the function says so. The
+letters, in all functions:
+
+    rho, alpha   flips as a share of class A, less than 1; share of them that are taken from B, from 0 to 1
+    beta, p      share of class A, at most 1/2; probability that a draw is from the rows given A, which is to
+                 stay the smaller class, by default 1/2
+    n, s, r      training rows; rows in a subset; clean rows in it, half of each class, at most s
+    R            radius of a ball around the origin that holds the data, in the kernel's space; 1 for rbf
+    margin       the margin that the slack refers to, more than 0
+    slack        |xi|^2: the sum of the squared amounts by which rows miss the margin
+    c            the theorem's constant. Its value has never been stated; 1 is a hopeful guess
+    theta        error rate of regular data, less than 1/2
+    epsilon      error rate of an SVM on p-biased draws
+    eta, delta   probability that a subset has too few clean rows; that epsilon fails, less than 1/2
+    error_rate   share of wrong labels, rho beta, less than 1/2
+    J, phi       SVMs that vote; probability that one of them errs
+    failure      accepted probability that the vote errs
 """
 
 from bisect import bisect_left
