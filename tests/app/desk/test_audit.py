@@ -13,7 +13,7 @@ from loans import call, make_rows, write
 from nasty_texts import assert_refused
 
 from subsvms.app.desk import audit as desks
-from subsvms.app.desk.answered import Result
+from subsvms.app.desk.apply import Result
 from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk, NotAsked, UntilDesk
 from subsvms.app.names import DECISIONS
 from subsvms.app.runs.history_file import holds_decisions

@@ -11,7 +11,6 @@ from answered_audits import answer_all, decide, person_of
 from loans import call
 from nasty_texts import assert_refused
 
-from subsvms.app.desk.answered import read_own_scores
 from subsvms.app.desk.apply import apply_labels, read_verified
 from subsvms.app.desk.audit import AuditDesk, ConfirmDesk, EstimateDesk
 from subsvms.app.desk.opened import Desk, open_acts
@@ -69,7 +68,7 @@ def begin(folder, change, n_answers=3):
     for path in folder.glob("decisions.sqlite*"):
         path.unlink()
     with closing(Desk(folder)) as desk:
-        scores = read_own_scores(desk)
+        scores = desk.read_scores()
     how = asdict(Turns.draw(scores, [], {}))
     work = Turns.begin(how, scores)
     while len(answers) < n_answers:

@@ -163,7 +163,7 @@ def ask(folder: Path, asked: AuditOptions, part: str, first: str, **how: Any) ->
 
 def agree_on_target(folder: Path, wanted: float, asked: AuditOptions) -> None:
     """Say about how many answers a target takes, and others, and ask whether to begin it."""
-    from subsvms.app.desk.answered import ask_forecasts
+    from subsvms.app.desk.audit import ask_forecasts
 
     rates, how = sorted({wanted, *USUAL_TARGETS}), {"level": asked.level or 0.95, "any_stop": asked.any_stop}
     found = ask_forecasts(folder, rates, **how)
@@ -200,8 +200,7 @@ def open_page(desk: Any, first: str, verb: str, what: str, page: PageOptions) ->
 
 def print_status(folder: Path) -> None:
     """Print where the questions about a run stand that somebody has answered."""
-    from subsvms.app.desk.answered import count_answers
-    from subsvms.app.desk.audit import DESKS
+    from subsvms.app.desk.audit import DESKS, count_answers
 
     answered = {part for part, n_answers in count_answers(folder).items() if n_answers}
     if not answered:

@@ -1,4 +1,4 @@
-"""Write the table with the labels that people decided, in the format of the original.
+"""What follows from all that people did, and the table with these labels, in the format of the original.
 
 Rows that nobody decided keep their given label, or follow the suggestion where the run flagged them or filled
 a label in. After answers of an audit or a confirmation, what they prove is followed in any case, and of the
@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from subsvms.app.desk.answered import Result
-from subsvms.app.desk.opened import Desk, open_acts
-from subsvms.app.desk.questions import Confirm
+from subsvms.app.desk.opened import Desk, open_acts, refuse_old
+from subsvms.app.desk.questions import Confirm, Reach, Sample, Turns, take
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.names import AUDIT, CORRECTED, FINAL
 from subsvms.app.options import tell_flags, write_command
 from subsvms.app.quoting import show
+from subsvms.app.runs.answer_store import Answer
+from subsvms.app.runs.describe import describe_audit
 from subsvms.app.runs.folder import prepare_place
 from subsvms.app.runs.outputs import get_ending, show_given
 from subsvms.app.runs.parts import check_final, write_final
@@ -30,6 +31,97 @@ from subsvms.app.tables.table import keep_rows, write_table
 from subsvms.exceptions import Sentence, TableError, format_count, join_sentences
 
 UNDECIDED = ("keep", "suggestion")
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What people answered about a run's folder, and what follows: nothing before the first answer."""
+
+    turns: Turns | None  # the audit, the confirmation if there is no audit, or the target
+    sample: Sample | None  # the rows of the estimate
+    answers: list[Answer]  # all of them
+    action: str  # of the run: it is for what is confirmed
+
+    @classmethod
+    def read(cls, desk: Desk) -> "Result":
+        """Return what was found about a run that is open."""
+        refuse_old(desk.folder, desk.decisions)
+        begun, answers = desk.decisions.begun, desk.decisions.answers
+        said = [answer for some in answers.values() for answer in some]
+        scores = desk.read_scores() if said else None
+        works: dict[str, Any] = {}
+        with desk.fitting():
+            for kind in (Confirm, Turns, Reach, Sample):
+                if scores is not None and answers.get(kind.part):
+                    works[kind.part] = kind.begin(begun[kind.part], scores)
+                    first = answers.get("confirm", []) if kind is Turns else []
+                    take(works[kind.part], [*first, *answers[kind.part]])
+        turns = works.get("audit") or works.get("confirm") or works.get("until")
+        return cls(turns, works.get("estimate"), said, desk.options.action)
+
+    @property
+    def answered(self) -> dict[int, Any]:
+        """Labels that people gave, by row from 1; the audit, which asks again, counts more."""
+        works = (work for work in (self.sample, self.turns) if work is not None)
+        return {row + 1: label for work in works for row, label in work.labels.items()}
+
+    @property
+    def passed(self) -> dict[int, Any]:
+        """Labels of sets that passed, without anybody having seen them, by row from 1."""
+        if self.turns is None:
+            return {}
+        seen = {} if self.sample is None else self.sample.answers
+        return {row + 1: label for row, label in self.turns.changed.items() if row not in seen}
+
+    @property
+    def unseen(self) -> dict[int, Any]:
+        """Those of them that get this label: what is confirmed only if the run fixes labels."""
+        acted = {} if self.action == "fix" else self.confirmed
+        return {row: label for row, label in self.passed.items() if row not in acted}
+
+    @property
+    def confirmed(self) -> dict[int, Any]:
+        """Those of them in what the run changed or held back: its action is for them."""
+        confirmed = {} if self.turns is None else self.turns.confirmed
+        return {row: label for row, label in self.passed.items() if row - 1 in confirmed}
+
+    @property
+    def left_out(self) -> set[int]:
+        """Rows that are left out because it is confirmed that their label is wrong."""
+        return set(self.confirmed) if self.action == "drop" else set()
+
+    @property
+    def standing(self) -> dict[int, Any]:
+        """Suggestions of the run that stand, but are not followed by themselves, by row from 1."""
+        stands = {} if self.turns is None else self.turns.list_standing(self.action)
+        return {row + 1: label for row, label in stands.items()}
+
+    @property
+    def claims(self) -> list[str]:
+        """What may be said, in sentences."""
+        said = [] if self.turns is None else [self.turns.said]
+        later = 0 if self.turns is None else len(self.turns.changed) - len(self.passed)
+        if later:
+            said.append(
+                f"Of the labels changed without being seen {later} {'was' if later == 1 else 'were'} "
+                "answered for the estimate, which counts more."
+            )
+        if self.sample is not None and self.sample.finished:
+            said.append(self.sample.said)
+        return said
+
+    def describe(self) -> dict[str, Any] | None:
+        """Return what the report says about it, plain values; None if nobody has answered."""
+        if not self.answers:
+            return None
+        found: dict[str, Any] = {
+            "claims": self.claims, "people": len({answer.who for answer in self.answers}),
+            "last": max(answer.at for answer in self.answers), "figures": [], "sets": [],
+            "stands": bool(self.standing),
+        }  # fmt: skip
+        if self.turns is not None:
+            found |= describe_audit(self.turns.audit.outcome, len(self.unseen))
+        return found
 
 
 @dataclass(frozen=True)

@@ -10,21 +10,22 @@ the process only: if two processes show one row, the first answer counts, and th
 
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from subsvms.app.desk.answered import Result, read_own_scores
-from subsvms.app.desk.opened import Desk, refuse_old
-from subsvms.app.desk.questions import Confirm, Reach, Sample, Turns, take
+from subsvms.app.desk.opened import Desk, open_acts, refuse_old
+from subsvms.app.desk.questions import TAKEN_OVER, Confirm, Reach, Sample, Turns, take
 from subsvms.app.features.make import LEFT_OUT
 from subsvms.app.looks import mark_classes
 from subsvms.app.options import tell_flags, write_command
 from subsvms.app.quoting import show
 from subsvms.app.runs.answer_store import Answer, NotAsked, check_name
 from subsvms.app.runs.describe import cut
+from subsvms.app.runs.record import read_record
+from subsvms.audit import certify_target
 from subsvms.exceptions import NOTHING, Setting, TableError
 
 LEASE = 600.0  # seconds for which a question belongs to the person who sees it
@@ -36,24 +37,16 @@ SPOILED = {"until": {"audit", "confirm"}, "audit": {"until"}, "confirm": {"until
 
 
 class QuestionDesk(Desk):
-    """A run's folder, and questions about its rows, which are begun or go on; see `AuditDesk`."""
+    """A run's folder, and questions about its rows, which are begun or go on; see `AuditDesk`.
+
+    wanted: options of `kind.defaults`, but `seed` for `random_state`; None is what was begun, or the default.
+    """
 
     room = page = "audit"
     kind: type[Turns] | type[Sample]
 
-    def __init__(
-        self,
-        folder: str | Path,
-        *,
-        n_answers: int | None = None,
-        seed: int | None = None,
-        repeat: bool | None = None,
-        confidence: float | None = None,
-        for_model: bool | None = None,
-        error_rate: float | None = None,
-        any_stop: bool | None = None,
-        create: bool = True,
-    ):
+    def __init__(self, folder: str | Path, *, create: bool = True, **wanted: Any):
+        self.part = self.kind.part  # what they are for: "audit", "confirm", "until", "estimate" or "test"
         super().__init__(folder, create=create)
         # version 0.1.0 wrote the sentence alone
         leak = ("leak", "answers", "judge", tell_flags(LEFT_OUT["leak"]))
@@ -62,31 +55,27 @@ class QuestionDesk(Desk):
         leaks |= {*self.options.annotators, self.options.annotator_column, self.options.answers_column}
         leaks |= set(self.options.pred_probs)
         self.columns = [name for name in self.columns if name not in leaks]
-        options = {
-            "n_answers": n_answers, "random_state": seed, "repeat": repeat, "confidence": confidence,
-            "for_model": for_model, "error_rate": error_rate, "any_stop": any_stop,
-        }  # fmt: skip
-        try:
-            scores = read_own_scores(self)
-        except BaseException:
-            self.close()
-            raise
-        self._start(scores, create, options)
+        with ExitStack() as failing:
+            failing.callback(self.close)
+            self.scores: Any = self.read_scores()
+            self._start(create, wanted)
+            failing.pop_all()  # it is open: whoever asked for it closes it
 
-    def _start(self, scores: Any, create: bool, options: dict[str, Any]) -> None:
-        """Begin or go on, about what these scores hold."""
-        self.part = self.kind.part  # what they are for: "audit", "confirm", "until", "estimate" or "test"
-        self.scores, self.lock = scores, threading.RLock()
+    def _start(self, create: bool, wanted: dict[str, Any]) -> None:
+        """Begin or go on, about what the scores hold."""
+        self.lock = threading.RLock()
         self.leases: dict[str, tuple[int, float]] = {}  # by person: row, and until when it is theirs
         self.seen: dict[str, float] = {}  # by person: when they last asked or answered
         self.work: Any = None  # the questions, an instance of `kind`
         self.begun: Any = None  # how `work` was begun
         self.log: list[Answer] = []  # what `work` has taken
-        try:
-            self._open(create, {name: value for name, value in options.items() if value is not None})
-        except BaseException:
-            self.close()
-            raise
+        self._open(create, self._sort_options(wanted))
+
+    def _sort_options(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        """Return the options that are wanted, in the order of the defaults: an error tells the first."""
+        names = {"seed": "random_state"}
+        found = {names.get(name, name): value for name, value in wanted.items() if value is not None}
+        return {name: found[name] for name in sorted(found, key=list(self.kind.defaults).index)}
 
     @property
     def flags(self) -> dict[str, Any]:
@@ -258,6 +247,8 @@ class QuestionDesk(Desk):
 
     def _report(self) -> None:
         """Write the end into the report of the run."""
+        from subsvms.app.desk.apply import Result  # which imports what makes reports
+
         with suppress(TableError, OSError):  # the answer is stored; `apply` says what is wrong
             self.add_to_report(Result.read(self).describe())
 
@@ -321,10 +312,8 @@ class QuestionDesk(Desk):
     def _follows(self, begun: Any) -> bool:
         """Return whether an audit begins with the questions of the confirmation."""
         first = self.decisions.begun["confirm"]
-        same = ("random_state", "confidence", "held_back")
-        return begun["left_out"] == first["left_out"] and all(
-            begun["state"][name] == first["state"][name] for name in same
-        )
+        same = (begun["state"][name] == first["state"][name] for name in TAKEN_OVER)
+        return begun["left_out"] == first["left_out"] and all(same)
 
 
 class AuditDesk(QuestionDesk):
@@ -356,5 +345,26 @@ class UntilDesk(QuestionDesk):
     kind = Reach
 
 
-ROOMS = (ConfirmDesk, AuditDesk, UntilDesk, EstimateDesk)
-DESKS: dict[str, type[QuestionDesk]] = {one.kind.part: one for one in ROOMS}
+DESKS: dict[str, type[QuestionDesk]] = {
+    one.kind.part: one for one in (ConfirmDesk, AuditDesk, UntilDesk, EstimateDesk)
+}
+
+
+def ask_forecasts(folder: Path, rates: list[float], **how: Any) -> dict[float, Any] | None:
+    """Return about how many answers some targets take; None if one was begun and answered."""
+    with closing(Desk(folder)) as desk:
+        answered = desk.decisions.answers
+        if answered.get("until"):
+            return None
+        known = desk.decisions.given_labels.keys() | {answer.row for answer in answered.get("estimate", [])}
+        scores = desk.read_scores()
+        ranking = scores.rank([row - 1 for row in known if 1 <= row <= len(scores)])
+        return {rate: certify_target(ranking, rate, **how).forecast for rate in rates}
+
+
+def count_answers(folder: Path) -> dict[str, int]:
+    """Return the number of answers of each "audit", "confirm", "until" and "estimate" that was begun."""
+    read_record(folder)  # an error says that this is not the folder of a run
+    with closing(open_acts(folder)) as decisions:
+        refuse_old(folder, decisions)
+        return {part: len(answers) for part, answers in decisions.answers.items()}

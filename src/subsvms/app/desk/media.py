@@ -27,7 +27,6 @@ TYPES = {  # by suffix: the content type, and how such a file begins
     "m4a": ("audio/mp4", rb".{4}ftyp"),
 }
 SUFFIX = rf"(?i)\.({'|'.join(TYPES)})$"
-ON_WEB = re.compile(r"https?://", re.IGNORECASE)
 WEB_HOST = re.compile(r"(https?://)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?", re.IGNORECASE)
 MEDIA_ROWS = 500  # rows that show which columns name files
 BYTES = {"image": 20 << 20, "audio": 50 << 20}  # of a file, at most

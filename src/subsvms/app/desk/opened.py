@@ -16,14 +16,14 @@ from subsvms.app.desk.rows import PartRows, Rows, TableRows, as_text
 from subsvms.app.options import write_command
 from subsvms.app.quoting import show
 from subsvms.app.runs.answer_store import AnswerStore
+from subsvms.app.runs.parquet_files import Scores, read_score_parts, read_scores
 from subsvms.app.runs.record import read_record
 from subsvms.app.tables.addresses import as_place, is_address
 from subsvms.app.tables.arrow import list_values
-from subsvms.app.tables.files import check_target, digest_bytes
+from subsvms.app.tables.files import check_target, digest_bytes, digest_file
 from subsvms.app.tables.table import LabelledTable, read_table
 from subsvms.exceptions import InputError, TableError
 
-OLD = 1  # format of audits that version 0.1 began
 TAKEN = "{path!r} {what}: choose another name{output:aside}."
 
 
@@ -42,7 +42,6 @@ class Desk:
         self.columns = self.source.columns  # but the label
         self.named = Classes.of(self.source.classes)
         self.labels, self.classes = self.named.labels, self.named.texts  # in typed formats numbers; text
-        self.values = dict(zip(self.classes, self.labels, strict=True))
         rows = self._find_decidable()
         self.decisions = open_acts(self.folder, rows=rows, labels=self.labels, create=create)
 
@@ -100,9 +99,24 @@ class Desk:
 
     def read_label(self, name: Any) -> Any:
         """Return the label of the table that the name of a class means."""
-        if isinstance(name, str) and name in self.values:
-            return self.values[name]
-        raise TableError(f"There is no class {show(name)}: choose one of those in the table.")
+        if name not in self.classes:
+            raise TableError(f"There is no class {show(name)}: choose one of those in the table.")
+        return self.labels[self.classes.index(name)]
+
+    def read_scores(self) -> Scores:
+        """Return the scores of the run, as it wrote them: the order of the questions follows from them."""
+        source, paths = self.source, [self.folder / names.SCORES]
+        if self.in_parts:
+            scores = read_score_parts(self.folder, source.label_type, source.classes, source.n_rows)
+            paths = list((self.folder / names.SCORE_PARTS).glob("*.parquet"))
+        else:
+            scores = read_scores(self.folder, self.table)
+        for path in paths:
+            if digest_file(path) != self.record.files.get(path.relative_to(self.folder).as_posix()):
+                raise TableError(
+                    f"{str(path)!r} was changed after the run wrote it: run subsvms correct again."
+                )
+        return scores
 
     def take(self, rows: Sequence[int] | np.ndarray, columns: Sequence[str] | None = None) -> Any:
         """Return values of some rows, which count from 1, as a pyarrow.Table: `shown_columns`, or some."""
@@ -183,7 +197,7 @@ def refuse_old(folder: Path, decisions: AnswerStore) -> None:
     """Raise an error if version 0.1 began an audit in a folder: its questions had another order."""
     path, begun, loses = folder / names.AUDIT, decisions.begun.get("audit"), ""
     state = begun.get("state") if isinstance(begun, dict) else None
-    if isinstance(state, dict) and state.get("format") == OLD:
+    if isinstance(state, dict) and state.get("format") == 1:
         path, loses = decisions.file.path, ", which takes the decisions of the review page away, too"
     elif not path.exists():
         return

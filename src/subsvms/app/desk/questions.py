@@ -16,22 +16,13 @@ import msgspec
 
 from subsvms.app.runs.answer_store import Answer
 from subsvms.app.runs.parquet_files import Scores
-from subsvms.audit import (
-    Audit,
-    Confirmation,
-    ErrorRate,
-    Ranking,
-    Target,
-    certify_target,
-    draw_rows,
-    estimate_error_rate,
-)
-from subsvms.audit._any_stop import Forecast
+from subsvms.audit import Audit, Confirmation, Ranking, Target, draw_rows, estimate_error_rate
 from subsvms.exceptions import InputError, Setting, TableError
 
 ALL = 2**62  # of the upcoming rows
 AHEAD = 5  # rows of a set that several people answer at once: it may pass any time, and the rest is in vain
 LEFT_AS_GIVEN = ("weight", "review")  # actions of a run that change no label
+TAKEN_OVER = ("random_state", "confidence", "held_back")  # from a confirmation by the audit after it
 CHECKED = {  # what is said of a set while it is checked, if nobody may know how many were wrong so far
     "changes": "changes of the run", "held_back": "labels that the run held back",
     "confirm": "labels of a set",
@@ -65,8 +56,8 @@ class Turns:
     part, option = "audit", "answers"  # what it is for, and the option for the number of answers
     why_one = "a table has one audit, because trying several until one passes would void its claim"
     kind: type[Audit] | type[Confirmation] | type[Target] = Audit
-    defaults: dict[str, Any] = {
-        "n_answers": 50, "repeat": True, "random_state": 0, "confidence": 0.95, "for_model": False,
+    defaults: dict[str, Any] = {  # what can be wanted otherwise
+        "n_answers": 50, "random_state": 0, "repeat": True, "confidence": 0.95, "for_model": False,
     }  # fmt: skip
 
     def __init__(self, audit: Audit | Confirmation | Target, left_out: Iterable[int] = ()):
@@ -89,8 +80,7 @@ class Turns:
         left_out = sorted(row for row in decided if 1 <= row <= len(scores))
         how = cls.defaults | options
         if first is not None:
-            left_out, names = first.left_out, ("random_state", "confidence", "held_back")
-            how |= {name: first.options[name] for name in names}
+            left_out, how = first.left_out, how | {name: first.options[name] for name in TAKEN_OVER}
             if how["n_answers"] < first.most_questions:
                 raise TableError(
                     "An audit begins with the questions of the confirmation, at most {n}: ask for as many "
@@ -195,14 +185,10 @@ class Turns:
         """Those of them in what the run changed or held back: its action is for them."""
         return self._suggest(self.audit.confirmed)
 
-    @property
-    def unclaimed(self) -> dict[int, Any]:
-        """The suggested label of each row whose change by the run stands without a claim."""
-        return self._suggest(self.audit.claim.standing)
-
     def list_standing(self, action: str) -> dict[int, Any]:
         """Return suggestions that stand, but after a run with this action are not followed by themselves."""
-        return self.unclaimed | (self.confirmed if action in LEFT_AS_GIVEN else {})
+        unclaimed = self._suggest(self.audit.claim.standing)
+        return unclaimed | (self.confirmed if action in LEFT_AS_GIVEN else {})
 
     def _suggest(self, rows):
         suggested = self.audit.ranking.suggested
@@ -247,7 +233,7 @@ class Reach(Turns):
     part, option = "until", ""
     why_one = "another target or another sample would void its claim"
     kind = Target
-    defaults = {"error_rate": 0.02, "any_stop": False, "random_state": 0, "confidence": 0.95}
+    defaults = {"random_state": 0, "confidence": 0.95, "error_rate": 0.02, "any_stop": False}
 
     @classmethod
     def _check(cls, ranking, how):
@@ -268,14 +254,6 @@ class Reach(Turns):
         }  # fmt: skip
 
 
-def forecast_targets(
-    scores: Scores, decided: Iterable[int], rates: Iterable[float], **how: Any
-) -> dict[float, Forecast]:
-    """Return about how many answers each of some targets takes; rows that people decided count from 1."""
-    ranking = scores.rank([row - 1 for row in decided if 1 <= row <= len(scores)])
-    return {rate: certify_target(ranking, rate, **how).forecast for rate in rates}
-
-
 class Sample:
     """Rows drawn at random, to estimate how many labels are wrong in all."""
 
@@ -284,11 +262,10 @@ class Sample:
     is_blind = False
     defaults: dict[str, Any] = {"n_answers": 50, "random_state": 0, "confidence": 0.95}
 
-    def __init__(self, ranking: Any, begun: Any):
-        self.ranking, self.begun = ranking, begun
-        self.rows = [row - 1 for row in begun.rows]
-        self.options = vars(begun) | {"n_answers": len(self.rows)}
-        self.most_questions = len(self.rows)
+    def __init__(self, ranking: Any, begun: Any, rows: list[int]):
+        self.ranking, self.begun, self.rows = ranking, begun, rows
+        self.options = {"n_answers": len(rows)} | vars(begun)
+        self.most_questions = len(rows)
         self.answers: dict[int, Any] = {}
 
     @classmethod
@@ -305,10 +282,10 @@ class Sample:
     def begin(cls, how: Any, scores: Any) -> "Sample":
         """As in `Turns`."""
         begun, ranking = read_begun(how, BegunEstimate), scores.rank()
-        sample = cls(ranking, begun)
-        if sample.rows != list(draw_rows(ranking, len(begun.rows), random_state=begun.random_state)):
+        rows = draw_rows(ranking, len(begun.rows), random_state=begun.random_state)
+        if begun.rows != [row + 1 for row in rows]:
             raise InputError("other rows would be drawn from it")
-        return sample
+        return cls(ranking, begun, rows)
 
     def describe(self, n_answers: int, action: str) -> dict[str, Any]:
         """As in `Turns`."""
@@ -345,13 +322,8 @@ class Sample:
 
     @property
     def said(self) -> str:
-        """What follows, in a sentence, once all rows have an answer."""
-        return str(self.error_rate)
-
-    @property
-    def error_rate(self) -> ErrorRate:
         """How many labels are wrong, once all rows have an answer."""
-        return estimate_error_rate(self.ranking, self.answers, level=self.begun.confidence)
+        return str(estimate_error_rate(self.ranking, self.answers, level=self.begun.confidence))
 
 
 Questions = Turns | Sample

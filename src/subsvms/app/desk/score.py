@@ -6,6 +6,7 @@ the labels nor the predictions.
 """
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,28 +42,28 @@ class Predicted:
     classes: Classes
 
     def draw(self, begun: "BegunScore") -> list[int]:
-        """Return the rows to ask about, from 1."""
+        """Return the rows to ask about, from 0."""
         one, *others = self.predictions.values()
-        how: dict[str, Any] = {"other": others[0] if others else None, "random_state": begun.random_state}
-        how |= {"metric": begun.metric, "positive": self.find_positive(begun)}
+        how = self.find_metric(begun) | {"random_state": begun.random_state}
         n_answers = min(begun.n_answers, len(self.given))
-        return [row + 1 for row in draw_test_rows(self.given, one, n_answers, **how)]
+        return draw_test_rows(self.given, one, n_answers, other=others[0] if others else None, **how)
 
-    def find_positive(self, begun: "BegunScore") -> Any:
-        """Return the class that counts as positive, as the table has it."""
-        if begun.positive is None:
-            return None
-        return self.classes.labels[self.classes.find_text(begun.positive, "The positive class")]
+    def find_metric(self, begun: "BegunScore") -> dict[str, Any]:
+        """Return the metric, and the class that counts as positive as the table has it."""
+        positive = begun.positive
+        if positive is not None:
+            positive = self.classes.labels[self.classes.find_text(positive, "The positive class")]
+        return {"metric": begun.metric, "positive": positive}
 
     def score(self, begun: "BegunScore", answers: dict[int, Any]) -> str:
         """Return what follows from all answers, in a sentence; rows count from 0."""
+        answered = [*answers], [*answers.values()]
         one, *others = self.predictions.values()
-        rows, said, level = list(answers), list(answers.values()), begun.confidence
         if others:
-            difference = compare_models(self.given, one, others[0], rows, said, level=level)
+            difference = compare_models(self.given, one, others[0], *answered, level=begun.confidence)
             return f"{' minus '.join(map(show, self.predictions))}: {difference}"
-        how: dict[str, Any] = {"metric": begun.metric, "positive": self.find_positive(begun)}
-        return str(score_interval(self.given, one, rows, said, level=level, **how))
+        how = self.find_metric(begun) | {"level": begun.confidence}
+        return str(score_interval(self.given, one, *answered, **how))
 
     def number(self, label: Any) -> int:
         """Return the class number of a label; raise an error if there is no such class."""
@@ -89,29 +90,26 @@ class Score(Sample):
     part, option = "test", "answers"
     why_one = "another draw would void its confidence, and for another question make a copy of the table"
     is_blind = True
-    defaults = Sample.defaults | {"metric": "accuracy", "positive": None}
-
-    def __init__(self, predicted: Predicted, begun: BegunScore):
-        self.ranking, self.begun = predicted, begun
-        self.rows = [row - 1 for row in predicted.draw(begun)]
-        self.options, self.most_questions = vars(begun), len(self.rows)
-        self.answers = {}
+    defaults = {
+        "n_answers": 50, "random_state": 0, "metric": "accuracy", "positive": None, "confidence": 0.95,
+    }  # fmt: skip
 
     @classmethod
     def make(cls, predicted: Predicted, options: dict[str, Any]) -> BegunScore:
         """Return how questions are begun, as it is stored."""
-        how = cls.defaults | options
-        about = {"table": predicted.table, "label": predicted.label}
-        begun = BegunScore(**how | about | {"prediction": list(predicted.predictions)})
-        if not cls(predicted, begun).rows:
-            names = " and ".join(map(show, predicted.predictions))
-            raise TableError(f"{names} are the same in every row: there is nothing to ask.")
+        names = list(predicted.predictions)
+        begun = BegunScore(predicted.table, predicted.label, names, **cls.defaults | options)
+        if not predicted.draw(begun):
+            raise TableError(
+                f"{' and '.join(map(show, names))} are the same in every row: there is nothing to ask."
+            )
         return begun
 
     @classmethod
     def begin(cls, how: Any, scores: Any) -> "Score":
         """As in `Sample`."""
-        return cls(scores, read_begun(how, BegunScore))
+        begun = read_begun(how, BegunScore)
+        return cls(scores, begun, scores.draw(begun))
 
     @property
     def said(self) -> str:
@@ -128,15 +126,15 @@ class ScoreDesk(QuestionDesk):
         self, path: str | Path, *, label: str | None = None, prediction: Sequence[str] = (),
         hide: Sequence[str] = (), merge_labels: bool | None = None, create: bool = True, **wanted: Any,
     ):  # fmt: skip
-        self.folder, self.in_parts = Path(path), False
+        self.folder, self.part = Path(path), self.kind.part
         table = read_table(self.folder, None)
         place = place_beside(table, "answers", ".sqlite")
         self.decisions = AnswerStore(place, create=False)
-        try:
-            begun = self.decisions.begun.get(self.kind.part)
+        with ExitStack() as failing:
+            failing.callback(self.close)
             with self.fitting():
-                before = None if begun is None else read_begun(begun, BegunScore)
-            stands = before is not None and (self.decisions.answers[self.kind.part] or not create)
+                before = self._read_begun()
+            stands = before is not None and (self.decisions.answers[self.part] or not create)
             if before and stands and before.table != table.digest:
                 raise TableError(
                     f"{table.name} has changed since its questions were drawn: restore it, or move "
@@ -146,7 +144,7 @@ class ScoreDesk(QuestionDesk):
             names = list(prediction) or (before.prediction if before else [])
             names = names or [find_column("prediction", PREDICTIONS, (label,), table)]
             if before and stands:
-                self._check_options(self.kind.part, vars(before), {"label": label, "prediction": names})
+                self._check_options(self.part, vars(before), {"label": label, "prediction": names})
             predicted = read_predictions(table, label, names, merge_labels)
             check_named(hide, table.columns.column_names, "hide", table.name)
             table = replace(table, label=label, labels=predicted.given)
@@ -159,25 +157,22 @@ class ScoreDesk(QuestionDesk):
                     "what the labels are about, such as a text."
                 )
             self.options, self.named = Options(label, action="review"), predicted.classes
-            self.labels, self.classes = self.named.labels, self.named.texts
-            self.values = dict(zip(self.classes, self.labels, strict=True))
-            options = {"n_answers": wanted.pop("n_answers", None), "random_state": wanted.pop("seed", None)}
-            options |= wanted
+            self.scores, self.labels, self.classes = predicted, self.named.labels, self.named.texts
             if create:
                 if not stands:  # what is wrong is said before there is a file
-                    self.part, self.scores = self.kind.part, predicted
-                    self._draw({name: value for name, value in options.items() if value is not None})
+                    self._draw(self._sort_options(wanted))
                 self.close()
                 self.decisions = AnswerStore(place)
-        except BaseException:
-            self.close()
-            raise
-        self._start(predicted, create, options)
+            self._start(create, wanted)
+            failing.pop_all()
+
+    def _read_begun(self) -> BegunScore | None:
+        begun = self.decisions.begun.get(self.part)
+        return None if begun is None else read_begun(begun, BegunScore)
 
     def _draw(self, wanted: dict[str, Any]) -> BegunScore:
         """As in `QuestionDesk`: what was begun about this table goes on, but for what is wanted now."""
-        begun = self.decisions.begun.get(self.part)
-        before = None if begun is None else read_begun(begun, BegunScore)
+        before = self._read_begun()
         if before is not None and before.table == self.scores.table and before.label == self.scores.label:
             wanted = {name: getattr(before, name) for name in Score.defaults} | wanted
         return Score.make(self.scores, wanted)
