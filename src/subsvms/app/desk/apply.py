@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from subsvms.app.desk.opened import Desk, open_acts, refuse_old
-from subsvms.app.desk.questions import Confirm, Reach, Sample, Turns, take
+from subsvms.app.desk.questions import Confirm, Reach, Sample, Turns, list_answers, take
 from subsvms.app.desk.review import ReviewDesk
 from subsvms.app.names import AUDIT, CORRECTED, FINAL
 from subsvms.app.options import tell_flags, write_command
@@ -29,8 +29,6 @@ from subsvms.app.runs.record import Input, read_record
 from subsvms.app.tables.files import find_output_format
 from subsvms.app.tables.table import keep_rows, write_table
 from subsvms.exceptions import Sentence, TableError, format_count, join_sentences
-
-UNDECIDED = ("keep", "suggestion")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +52,7 @@ class Result:
             for kind in (Confirm, Turns, Reach, Sample):
                 if scores is not None and answers.get(kind.part):
                     works[kind.part] = kind.begin(begun[kind.part], scores)
-                    first = answers.get("confirm", []) if kind is Turns else []
-                    take(works[kind.part], [*first, *answers[kind.part]])
+                    take(works[kind.part], list_answers(answers, kind.part))
         turns = works.get("audit") or works.get("confirm") or works.get("until")
         return cls(turns, works.get("estimate"), said, desk.options.action)
 
@@ -84,11 +81,6 @@ class Result:
         """Those of them in what the run changed or held back: its action is for them."""
         confirmed = {} if self.turns is None else self.turns.confirmed
         return {row: label for row, label in self.passed.items() if row - 1 in confirmed}
-
-    @property
-    def left_out(self) -> set[int]:
-        """Rows that are left out because it is confirmed that their label is wrong."""
-        return set(self.confirmed) if self.action == "drop" else set()
 
     @property
     def standing(self) -> dict[int, Any]:
@@ -143,7 +135,8 @@ class Labels:
             acted = np.flatnonzero((desk.flagged & (result.turns is None)) | ((desk.given < 0) & fills))
             followed = {int(desk.rows[i]): desk.labels[desk.suggested[i]] for i in acted} | result.standing
         dropped = {row for row, label in desk.settled.items() if label is None}
-        dropped |= result.left_out - desk.settled.keys() - result.answered.keys()
+        if desk.options.action == "drop":
+            dropped |= result.confirmed.keys() - desk.settled.keys() - result.answered.keys()
         taken, found = set(dropped), []
         for labels in (desk.settled, result.answered, result.unseen, followed):  # the first counts
             found.append({row: label for row, label in labels.items() if row not in taken})
@@ -223,7 +216,7 @@ def apply_labels(
     folder: str | Path, *, undecided: str = "keep", output: Path | None = None, force: bool = False
 ) -> Applied:
     """Write the table with the labels that people decided or answered, and those that an audit changes."""
-    if undecided not in UNDECIDED:
+    if undecided not in ("keep", "suggestion"):
         raise TableError("{undecided} must be keep or suggestion; got {got}.", got=show(undecided))
     with closing(ReviewDesk(folder, create=False)) as desk:
         path = _choose_output(desk, output, force=force)

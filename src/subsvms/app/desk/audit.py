@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from subsvms.app.desk.opened import Desk, open_acts, refuse_old
-from subsvms.app.desk.questions import TAKEN_OVER, Confirm, Reach, Sample, Turns, take
+from subsvms.app.desk.questions import TAKEN_OVER, Confirm, Reach, Sample, Turns, list_answers, take
 from subsvms.app.features.make import LEFT_OUT
 from subsvms.app.looks import mark_classes
 from subsvms.app.options import tell_flags, write_command
@@ -80,8 +80,9 @@ class QuestionDesk(Desk):
     @property
     def flags(self) -> dict[str, Any]:
         """What the command line needs to ask these questions again, besides the folder."""
-        how = {"estimate": self.work.options["n_answers"], "until": self.work.options.get("error_rate")}
-        return {self.part: how[self.part]} if self.part in how else {}
+        known = {} if self.work is None else self.work.options
+        names = {"estimate": "n_answers", "until": "error_rate", "test": None}  # options that they take
+        return {self.part: known.get(names[self.part], NOTHING)} if self.part in names else {}
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -103,8 +104,7 @@ class QuestionDesk(Desk):
                 if not self.decisions.answers.get(part):  # else another process was first
                     self.decisions.begin(connection, part, asdict(self._draw(wanted)))
         elif part not in self.decisions.begun:
-            more = {part: NOTHING} if part in ("estimate", "until", "test") else {}
-            command = write_command(self.room, **more)
+            command = write_command(self.room, **self.flags)
             raise TableError(f"There is no {WORDS[part]} in {str(self.folder)!r}: begin one with {command}.")
         self._refresh()
         self._check_options(part, self.work.options, wanted)
@@ -168,7 +168,7 @@ class QuestionDesk(Desk):
             self.leases[who] = row, time.monotonic() + LEASE
             return {
                 "id": len(self.log), "row": row + 1, "columns": self.shown_columns,
-                "values": self.show([row + 1])[0], "classes": self.classes,
+                "values": self.show([row + 1])[0],
             }  # fmt: skip
 
     def leave(self, who: str) -> None:
@@ -252,13 +252,6 @@ class QuestionDesk(Desk):
         with suppress(TableError, OSError):  # the answer is stored; `apply` says what is wrong
             self.add_to_report(Result.read(self).describe())
 
-    @property
-    def _stored(self) -> list[Answer]:
-        """All answers in their order; an audit begins with those of the confirmation before it."""
-        answers = self.decisions.answers
-        first = answers.get("confirm", []) if self.part == "audit" else []
-        return [*first, *answers[self.part]]
-
     def _check_asked(self, row: Any, id: Any) -> None:
         """Raise an error unless a row is asked, and nobody answered since the question `id` was shown."""
         if not all(isinstance(one, int) and not isinstance(one, bool) for one in (row, id)):
@@ -289,7 +282,7 @@ class QuestionDesk(Desk):
 
     def _refresh(self) -> None:
         """Enter the answers that were read since."""
-        answers, work, log = self._stored, self.work, self.log
+        answers, work, log = list_answers(self.decisions.answers, self.part), self.work, self.log
         begun = self.decisions.begun[self.part]
         self.work, self.log = None, []  # until all are entered
         with self.fitting():

@@ -33,7 +33,7 @@ from subsvms.app.desk.rows import as_text
 from subsvms.app.desk.tool_files import Line
 from subsvms.app.options import write_command
 from subsvms.app.quoting import show
-from subsvms.app.runs.answer_store import Act, Decided, check_note
+from subsvms.app.runs.answer_store import MAY_LACK_LABEL, Act, Decided, check_note
 from subsvms.app.runs.answers import find_answers, has_answers
 from subsvms.app.runs.outputs import as_cell
 from subsvms.app.runs.parquet_files import DIGITS, read_scores
@@ -51,10 +51,8 @@ KNOWN = (  # about an issue, before what was decided
     "reason",
 )  # fmt: skip
 TASK_DATA = ("row", "id", "given", "suggested", "reason")
-UNLABELLED = ("skip", "drop")  # verdicts that give no label
 ROW, QUESTION, ANSWER = "row", "question", "answer"
 PERSON = "\0who"  # in what is read: no column of a table has this name
-CANNOT_TELL = ("cannot tell", "?")
 CLASSES_SHOWN = 10  # in a sentence
 Render = Callable[[list[Line]], bytes]
 
@@ -73,7 +71,7 @@ def export_issues(folder: str | Path, format: str, *, output: Path | None = None
         path = output or desk.folder / f"issues{ending}"
         target = desk.check_output(path, force=force)
         lines = describe_issues(desk)
-        others = describe_consensus(desk) if format in LABELLING else []
+        others = describe_consensus(desk) if format in ("label-studio", "argilla") else []
     write_content(target, render(lines + others))
     more = f", and {format_count(len(others), 'other row')} with several answers" if others else ""
     return f"{format_count(len(lines), 'issue is', 'issues are')} in {path}{more}, as {format}."
@@ -140,9 +138,6 @@ FORMATS: dict[str, tuple[str, Render]] = {
 }
 
 
-LABELLING = ("label-studio", "argilla")  # they get all rows with several answers, each with its consensus
-
-
 def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = None) -> str:
     """Import decisions that were made elsewhere, all or none if one of them is invalid; say how many."""
     advice = "each entry must name its row and its label."
@@ -155,7 +150,7 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
         made: list[tuple[dict[int, Decided], str]] = []  # acts of one person each, in order
         for entry in entries:
             label, verdict, row = entry.get("label"), entry.get("verdict"), entry.get_number(ROW)
-            if label is None and verdict not in UNLABELLED:
+            if label is None and verdict not in MAY_LACK_LABEL:
                 n_empty += 1
                 continue
             if row not in desk.place and row in labels:  # it went out with the consensus of several answers
@@ -267,7 +262,7 @@ def import_answers(desk: "QuestionDesk", path: Path, *, who: str | None = None) 
     advice, needed = "fill in a file that {questions} wrote.", (ROW, QUESTION, ANSWER)
     entries = tool_files.read_entries(path, "answers", needed, advice, _read_answer_task, who)
     number, rows = desk.list_questions()
-    spelled = tool_files.spell(desk.labels, CANNOT_TELL)
+    spelled = tool_files.spell(desk.labels, ("cannot tell", "?"))
     places = {row: place for place, row in enumerate(rows)}
     answers: dict[int, tuple[str, int, Any, int]] = {}
     seen: set[int] = set()

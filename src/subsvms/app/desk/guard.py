@@ -14,6 +14,7 @@ import secrets
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,17 +61,14 @@ def make_token(path: Path, *parts: str, renew: bool = False) -> str:
         with suppress(FileNotFoundError):
             if renew or not is_secret(path):
                 path.unlink()
-        with suppress(FileExistsError), open(path, "xb", opener=_open_own) as file:
+        own = partial(os.open, mode=0o600)
+        with suppress(FileExistsError), open(path, "xb", opener=own) as file:
             file.write(secret)
         secret = path.read_bytes() if is_secret(path) else secret
     except OSError:
         pass  # the folder cannot be written to
     found = hmac.digest(secret, json.dumps(parts).encode(), "sha256")
     return base64.urlsafe_b64encode(found[:24]).decode()
-
-
-def _open_own(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def is_secret(path: Path) -> bool:

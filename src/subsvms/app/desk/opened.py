@@ -38,6 +38,8 @@ class Desk:
         self.record = read_record(self.folder)
         self.options, self.title = self.record.options, self.record.found.title
         self.in_parts = self.options.pool_size is not None  # then the table is not in memory
+        self.paths = [Path(one) for one in self.record.input.paths if not is_address(one)]
+        self.media_folder = self.paths[0].parent if self.paths else None  # of pictures and sounds
         self.source: Rows = self._open_rows()
         self.columns = self.source.columns  # but the label
         self.named = Classes.of(self.source.classes)
@@ -134,25 +136,17 @@ class Desk:
 
     def read_media(self, row: int, column: str) -> tuple[bytes, str]:
         """Return the bytes and the type of the picture or sound that a column names in a row."""
-        folder = self.media_folder
-        if column not in self.media or not 1 <= row <= self.source.n_rows or folder is None:
+        if column not in self.media or not 1 <= row <= self.source.n_rows or self.media_folder is None:
             raise NotShown("There is no such picture or sound.")
         (value,) = list_values(self.take([row], [column])[column])
-        return read_media(folder, as_text(value))
-
-    @property
-    def media_folder(self) -> Path | None:
-        """The folder of the table, from which pictures and sounds may be shown."""
-        paths = [path for path in self.record.input.paths if not is_address(path)]
-        return Path(paths[0]).parent if paths else None
+        return read_media(self.media_folder, as_text(value))
 
     def check_folder(self, path: Path) -> Path:
         """Return where to write a folder; never one that the run wrote, or that holds the table."""
         place, own = path.resolve(), self.folder.resolve()
         if place in {own / name for name in names.FOLDERS}:
             raise TableError(TAKEN, path=str(path), what="is a folder of the run itself")
-        read = [Path(one).resolve() for one in self.record.input.paths if not is_address(one)]
-        if any(place in one.parents for one in (own, *read)):
+        if any(place in one.resolve().parents for one in (own, *self.paths)):
             raise TableError(TAKEN, path=str(path), what="holds the table or the run")
         return path
 

@@ -8,7 +8,7 @@ follows from it. So `take` is how answers are entered for the first time, and ho
 which anybody may have changed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -343,6 +343,12 @@ def read_begun(how: Any, kind: type) -> Any:
         return msgspec.convert(how, kind)
     except msgspec.ValidationError as error:
         raise InputError(str(error)) from None
+
+
+def list_answers(stored: Mapping[str, list[Answer]], part: str) -> list[Answer]:
+    """Return the answers of a part in their order; an audit begins with those of the confirmation."""
+    first = stored.get("confirm", []) if part == "audit" else []
+    return [*first, *stored[part]]
 
 
 def take(work: Questions, answers: Iterable[Answer]) -> None:

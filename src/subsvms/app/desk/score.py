@@ -25,7 +25,7 @@ from subsvms.app.tables.files import check_named, check_target
 from subsvms.app.tables.labels import read_labels
 from subsvms.app.tables.table import LabelledTable, place_beside, read_table
 from subsvms.evaluation import compare_models, draw_test_rows, score_interval
-from subsvms.exceptions import NOTHING, Setting, TableError
+from subsvms.exceptions import Setting, TableError
 
 LABELS = ("label", "labels", "y", "y_true", "target", "class")  # what these columns are usually called
 PREDICTIONS = ("prediction", "predictions", "predicted", "predicted_label", "y_pred", "pred")
@@ -127,6 +127,7 @@ class ScoreDesk(QuestionDesk):
         hide: Sequence[str] = (), merge_labels: bool | None = None, create: bool = True, **wanted: Any,
     ):  # fmt: skip
         self.folder, self.part = Path(path), self.kind.part
+        self.media_folder = self.folder.parent
         table = read_table(self.folder, None)
         place = place_beside(table, "answers", ".sqlite")
         self.decisions = AnswerStore(place, create=False)
@@ -176,16 +177,6 @@ class ScoreDesk(QuestionDesk):
         if before is not None and before.table == self.scores.table and before.label == self.scores.label:
             wanted = {name: getattr(before, name) for name in Score.defaults} | wanted
         return Score.make(self.scores, wanted)
-
-    @property
-    def media_folder(self) -> Path:
-        """As in `Desk`."""
-        return self.folder.parent
-
-    @property
-    def flags(self) -> dict[str, Any]:
-        """As in `QuestionDesk`."""
-        return {"test": NOTHING}
 
     def check_output(self, path: Path, *, force: bool) -> Path:
         """Return where to write; never over the table or the answers."""

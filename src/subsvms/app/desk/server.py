@@ -126,9 +126,9 @@ def make_app(
 
     works: dict[str, Work] = {
         "GET meta": lambda asked: asyncio.to_thread(lambda: desk.meta | {"media": desk.media, "hosts": web}),
-        "GET media/{row:int}": lambda asked: asyncio.to_thread(read_media, asked), **pages.works,
+        "GET media/{row:int}": lambda asked: asyncio.to_thread(read_media, asked),
+        "POST apply": partial(_write_table, desk.folder), **pages.works,
     }  # fmt: skip
-    works["POST apply"] = partial(_write_table, desk.folder)
     api = [_make_route(name, work) for name, work in works.items()]
     static = StaticFiles(packages=[("subsvms.app.desk", "static"), HOME])
     routes = [Route("/", show_page), Mount("/api", routes=api), Mount("/static", static)]
@@ -301,10 +301,7 @@ class AuditPages:
             return await asyncio.to_thread(work, asked)
 
     def _ask(self, who):
-        question = self.desk.question(who)
-        if question is not None:
-            del question["classes"]  # the page has them already
-        return {"question": question, "progress": self.desk.progress()}
+        return {"question": self.desk.question(who), "progress": self.desk.progress()}
 
     def _leave(self, asked):
         self.desk.leave(check_name(asked.get("who")))
