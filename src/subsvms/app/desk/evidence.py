@@ -171,6 +171,15 @@ class Columns:
         return [name for name in self.names if name in found]
 
     @cached_property
+    def _used(self) -> list[str]:
+        return [name for name in self.names if self.uses[name] is not None]
+
+    @cached_property
+    def read(self) -> list[str]:
+        """The columns with long texts that the run used."""
+        return [name for name in self.long if self.uses[name] is not None]
+
+    @cached_property
     def numbers(self) -> dict[str, tuple[Meaning, float]]:
         """How to read the columns that the run used as numbers, and their standard deviations."""
         found = {}
@@ -184,8 +193,7 @@ class Columns:
     @cached_property
     def _sample(self) -> tuple[Any, np.ndarray]:
         """Rows from all over the table, in the columns that were used, and their class numbers."""
-        used = [name for name in self.names if self.uses[name] is not None]
-        taken, labels = self.desk.source.sample(SAMPLE, used if self.desk.columns else None)
+        taken, labels = self.desk.source.sample(SAMPLE, self._used if self.desk.columns else None)
         return taken, self.desk.named.number(labels)
 
     @cached_property
@@ -207,27 +215,23 @@ class Columns:
         return self._words[name]
 
     @cached_property
-    def compared(self) -> tuple[dict[int, int], dict[str, list]]:
-        """Places of all witnesses, and their values in the columns that were used: numbers, or text."""
+    def compared(self) -> dict[str, dict[int, Any]]:
+        """The values of all witnesses, by row, in the columns that were used: numbers, or text."""
         rows = sorted({row for sides in self.desk.compared for side in sides for row in side})
-        used = [name for name in self.names if self.uses[name] is not None]
-        taken = self.desk.take(rows, used)
-        columns = zip(used, taken.columns, strict=True)
-        return {row: i for i, row in enumerate(rows)}, {
-            name: self._read(name, column).tolist() for name, column in columns
-        }
+        taken = self.desk.take(rows, self._used)
+        columns = zip(self._used, taken.columns, strict=True)
+        return {name: dict(zip(rows, self._read(name, one).tolist(), strict=True)) for name, one in columns}
 
     def rank(self, number: int) -> list[Column]:
         """Return the columns, those first that tell the witnesses of an issue apart."""
-        places, values = self.compared
-        sides = [[places[row] for row in side] for side in self.desk.compared[number]]
+        sides = self.desk.compared[number]
         alone, found = self._contrast(number) if not any(sides) else {}, []
         for name in self.names:
-            used = self.uses[name] is not None
-            first, second = ([values[name][place] for place in side] if used else [] for side in sides)
-            apart = alone[name][0] if name in alone else 0.0
-            apart = self._separate(name, first, second, number) if first and second else apart
-            found.append(Column(name, apart, used, name in self.long))
+            values, apart = self.compared.get(name), alone[name][0] if name in alone else 0.0
+            if values is not None and all(sides):
+                first, second = ([values[row] for row in side] for side in sides)
+                apart = self._separate(name, first, second, number)
+            found.append(Column(name, apart, values is not None, name in self.long))
         return sorted(found, key=lambda column: (not column.used, -column.separation))
 
     def _contrast(self, number: int) -> dict[str, tuple[float, list]]:
@@ -292,9 +296,8 @@ class Columns:
 
     def mark(self, values: dict[str, str], number: int) -> dict[str, list[Mark]]:
         """Return the words of the long texts of a row that speak for either class of an issue."""
-        long = [name for name in self.long if self.uses[name] is not None]
         classes = self._find_classes(number)
-        return {name: self.words_of(name).mark(values[name], *classes) for name in long}
+        return {name: self.words_of(name).mark(values[name], *classes) for name in self.read}
 
 
 def shorten(text: str, most: int = EXCERPT, around: str = "") -> str:

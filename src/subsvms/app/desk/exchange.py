@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subsvms._labels import CLASSES_SHOWN
 from subsvms.app.desk import tool_files
 from subsvms.app.desk.review import DETAILS, ReviewDesk
 from subsvms.app.desk.rows import as_text
@@ -53,7 +54,6 @@ KNOWN = (  # about an issue, before what was decided
 TASK_DATA = ("row", "id", "given", "suggested", "reason")
 ROW, QUESTION, ANSWER = "row", "question", "answer"
 PERSON = "\0who"  # in what is read: no column of a table has this name
-CLASSES_SHOWN = 10  # in a sentence
 Render = Callable[[list[Line]], bytes]
 
 
@@ -146,15 +146,15 @@ def import_decisions(folder: str | Path, path: str | Path, *, who: str | None = 
     )
     with closing(ReviewDesk(folder)) as desk:  # after what may be refused: it may create a file
         spelled, n_empty, n_same, n_beyond = tool_files.spell(desk.labels), 0, 0, 0
-        labels = {line["row"]: (line["given"],) for line in describe_consensus(desk)}
+        consensus = {line["row"]: line["given"] for line in describe_consensus(desk)}
         made: list[tuple[dict[int, Decided], str]] = []  # acts of one person each, in order
         for entry in entries:
             label, verdict, row = entry.get("label"), entry.get("verdict"), entry.get_number(ROW)
             if label is None and verdict not in MAY_LACK_LABEL:
                 n_empty += 1
                 continue
-            if row not in desk.place and row in labels:  # it went out with the consensus of several answers
-                n_same, n_beyond = n_same + (label in labels[row]), n_beyond + (label not in labels[row])
+            if row not in desk.place and row in consensus:  # it went out with that of several answers
+                n_same, n_beyond = n_same + (label == consensus[row]), n_beyond + (label != consensus[row])
                 continue
             if row not in desk.place:
                 raise entry.refuse(f"is about row {show(entry.line[ROW])}, which is not an issue of this run")

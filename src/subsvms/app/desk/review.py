@@ -279,9 +279,8 @@ class ReviewDesk(Desk):
 
     def _choose_previewed(self, number: int) -> list[str]:
         if number not in self._previewed:
-            long = [name for name in self.about.long if self.about.uses[name] is not None][:1]
-            ranked = [] if long else self.about.rank(number)
-            self._previewed[number] = long or [column.name for column in ranked[:PREVIEWED]]
+            ranked = [] if self.about.read else self.about.rank(number)
+            self._previewed[number] = self.about.read[:1] or [one.name for one in ranked[:PREVIEWED]]
         return self._previewed[number]
 
     def describe(self, row: int, viewer: str | None = None) -> dict[str, Any]:

@@ -55,16 +55,6 @@ class Predicted:
             positive = self.classes.labels[self.classes.find_text(positive, "The positive class")]
         return {"metric": begun.metric, "positive": positive}
 
-    def score(self, begun: "BegunScore", answers: dict[int, Any]) -> str:
-        """Return what follows from all answers, in a sentence; rows count from 0."""
-        answered = [*answers], [*answers.values()]
-        one, *others = self.predictions.values()
-        if others:
-            difference = compare_models(self.given, one, others[0], *answered, level=begun.confidence)
-            return f"{' minus '.join(map(show, self.predictions))}: {difference}"
-        how = self.find_metric(begun) | {"level": begun.confidence}
-        return str(score_interval(self.given, one, *answered, **how))
-
     def number(self, label: Any) -> int:
         """Return the class number of a label; raise an error if there is no such class."""
         return self.classes.find(label, "An answer", ", or None for 'cannot tell'")
@@ -114,7 +104,13 @@ class Score(Sample):
     @property
     def said(self) -> str:
         """The score, once all rows have an answer."""
-        return self.ranking.score(self.begun, {row: self.answers[row] for row in self.rows})
+        asked, level = self.ranking, self.begun.confidence
+        answered = self.rows, [self.answers[row] for row in self.rows]
+        one, *others = asked.predictions.values()
+        if others:
+            difference = compare_models(asked.given, one, others[0], *answered, level=level)
+            return f"{' minus '.join(map(show, asked.predictions))}: {difference}"
+        return str(score_interval(asked.given, one, *answered, level=level, **asked.find_metric(self.begun)))
 
 
 class ScoreDesk(QuestionDesk):
