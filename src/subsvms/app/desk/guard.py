@@ -159,10 +159,3 @@ async def read_body(request: Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise Refusal(400, "The request must be a JSON object.")
     return body
-
-
-def parse_int(text: str, least: int) -> int:
-    """Return a whole number from a query."""
-    if not text.isdecimal() or len(text) > 12 or int(text) < least:
-        raise Refusal(400, f"A whole number of at least {least} was expected; got {text[:20]!r}.")
-    return int(text)

@@ -53,7 +53,7 @@ class Turns:
     labels, and are no part of the claim until their turn comes: never if their set was decided before.
     """
 
-    part, option = "audit", "answers"  # what it is for, and the option for the number of answers
+    part, option = "audit", "answers"  # what it is for, and the option that says how much is asked
     why_one = "a table has one audit, because trying several until one passes would void its claim"
     kind: type[Audit] | type[Confirmation] | type[Target] = Audit
     defaults: dict[str, Any] = {  # what can be wanted otherwise
@@ -92,8 +92,8 @@ class Turns:
 
     @classmethod
     def _check(cls, ranking, how):
-        _check_few(ranking, how["n_answers"], cls.option)
-        if how["for_model"] and ranking.several:
+        _check_few(ranking, how.get("n_answers", 1), cls.option)
+        if how.get("for_model") and ranking.several:
             raise TableError("{for_model} is for two classes, and there are {n}.", n=len(ranking.classes))
 
     @classmethod
@@ -230,14 +230,10 @@ class Confirm(Turns):
 class Reach(Turns):
     """Random rows, and then all that are suspicious enough, until at most a share of the labels is wrong."""
 
-    part, option = "until", ""
+    part, option = "until", "until"
     why_one = "another target or another sample would void its claim"
     kind = Target
     defaults = {"random_state": 0, "confidence": 0.95, "error_rate": 0.02, "any_stop": False}
-
-    @classmethod
-    def _check(cls, ranking, how):
-        _check_few(ranking, 1, "until")
 
     def describe(self, n_answers: int, action: str) -> dict[str, Any]:
         """As in `Turns`."""
@@ -326,9 +322,6 @@ class Sample:
         return str(estimate_error_rate(self.ranking, self.answers, level=self.begun.confidence))
 
 
-Questions = Turns | Sample
-
-
 def _check_few(ranking: Ranking, n_answers: int, option: str) -> None:
     if n_answers > len(ranking.order):
         raise TableError(
@@ -351,7 +344,7 @@ def list_answers(stored: Mapping[str, list[Answer]], part: str) -> list[Answer]:
     return [*first, *stored[part]]
 
 
-def take(work: Questions, answers: Iterable[Answer]) -> None:
+def take(work: Turns | Sample, answers: Iterable[Answer]) -> None:
     """Enter answers that are stored; raise an error if one of them is about a row that was not asked."""
     for answer in answers:
         if not work.may_take(answer.row - 1):

@@ -10,9 +10,10 @@ thinks of a row: the questions do not hold it.
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -23,16 +24,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from subsvms.app.desk.guard import (
-    TEMPLATES,
-    Guard,
-    Refusal,
-    answer,
-    make_headers,
-    make_token,
-    parse_int,
-    read_body,
-)
+from subsvms.app.desk.guard import TEMPLATES, Guard, Refusal, answer, make_headers, make_token, read_body
 from subsvms.app.desk.media import NotShown, check_hosts
 from subsvms.app.desk.review import PAGE_ROWS, Filter, ReviewDesk
 from subsvms.app.looks import HOME
@@ -52,7 +44,7 @@ FIRST_PORT, OWN_PORTS = 8765, 1000  # among which that of a page is, if none is 
 REFRESH_SECONDS = 0.5  # between looks for what other processes decided
 
 Asked = dict[str, Any]  # the body of a request, or its query
-Work = Callable[[Asked], Awaitable[Any]]
+Work = Callable[[Asked], Any]  # what may take a while is no coroutine, and runs in a thread
 
 
 def serve(
@@ -125,9 +117,8 @@ def make_app(
         return Response(data, media_type=kind, headers={"content-security-policy": SANDBOX})
 
     works: dict[str, Work] = {
-        "GET meta": lambda asked: asyncio.to_thread(lambda: desk.meta | {"media": desk.media, "hosts": web}),
-        "GET media/{row:int}": lambda asked: asyncio.to_thread(read_media, asked),
-        "POST apply": partial(_write_table, desk.folder), **pages.works,
+        "GET meta": lambda asked: desk.meta | {"media": desk.media, "hosts": web},
+        "GET media/{row:int}": read_media, "POST apply": partial(_write_table, desk.folder), **pages.works,
     }  # fmt: skip
     api = [_make_route(name, work) for name, work in works.items()]
     static = StaticFiles(packages=[("subsvms.app.desk", "static"), HOME])
@@ -137,13 +128,13 @@ def make_app(
     return Guard(inner, token, hosts, desk.room, make_headers(desk.media.values(), web))
 
 
-async def _write_table(folder, asked):
+def _write_table(folder, asked):
     """Write the final table into the folder of the run, as `subsvms apply` does."""
     from subsvms.app.desk.apply import apply_labels
 
     how = {"undecided": asked.get("undecided", "keep"), "force": asked.get("force") is True}
     try:
-        return {"said": str(await asyncio.to_thread(partial(apply_labels, folder, **how)))}
+        return {"said": str(apply_labels(folder, **how))}
     except TableError as error:
         raise Refusal(409, str(error), is_there=error.parameter == "force") from None
 
@@ -153,7 +144,8 @@ def _make_route(name: str, work: Work) -> Route:
 
     async def respond(request: Request) -> Response:
         asked = await read_body(request) if method == "POST" else dict(request.query_params)
-        found = await work(asked | request.path_params)
+        asked |= request.path_params
+        found = await (work(asked) if iscoroutinefunction(work) else asyncio.to_thread(work, asked))
         return found if isinstance(found, Response) else JSONResponse(found)
 
     return Route(f"/{path}", respond, methods=[method])
@@ -175,23 +167,23 @@ class ReviewPages:
         self.task: asyncio.Task | None = None  # which writes what is waiting
         self.works: dict[str, Work] = {
             "GET issues": self._list_issues, "GET state": self._show_state,
-            "GET summary": lambda asked: asyncio.to_thread(desk.summarise),
-            "GET issues/{row:int}": lambda asked: asyncio.to_thread(
-                desk.describe, self._check_row(asked["row"]), asked.get("viewer", "")
+            "GET summary": lambda asked: desk.summarise(),
+            "GET issues/{row:int}": lambda asked: desk.describe(
+                self._check_row(asked["row"]), asked.get("viewer", "")
             ),
-            "GET values": lambda asked: asyncio.to_thread(desk.common_values, asked.get("column", "")),
+            "GET values": lambda asked: desk.common_values(asked.get("column", "")),
             "POST decide": self._decide, "POST decide-all": self._decide_all,
             "POST undo": partial(self._revert, desk.undo, "You have nothing left to undo."),
             "POST redo": partial(self._revert, desk.redo, "You have nothing to redo."),
         }  # fmt: skip
 
-    async def _list_issues(self, asked):
-        offset, limit = parse_int(asked.pop("offset", "0"), 0), parse_int(asked.pop("limit", "50"), 1)
+    def _list_issues(self, asked):
+        offset, limit = _parse_int(asked.pop("offset", "0"), 0), _parse_int(asked.pop("limit", "50"), 1)
         viewer = asked.pop("viewer", "")  # of whom no proof is asked: a page hides, and keeps no secrets
         last = self.desk.decisions.last  # before the search: whoever has this list has seen these acts
-        found = await asyncio.to_thread(self.desk.find, _parse_filter(asked), viewer)
+        found = self.desk.find(_parse_filter(asked), viewer)
         shown = found[offset : offset + min(limit, PAGE_ROWS)].tolist()
-        issues = await asyncio.to_thread(self.desk.list_briefly, shown, viewer, asked.get("search", ""))
+        issues = self.desk.list_briefly(shown, viewer, asked.get("search", ""))
         return {"total": len(found), "offset": offset, "last": last, "issues": issues}
 
     def _check_row(self, row):
@@ -204,7 +196,7 @@ class ReviewPages:
             self.looked = time.monotonic()
             await asyncio.to_thread(self.desk.refresh)
         last = self.desk.decisions.last  # before the rows: a later act is told next time
-        rows = self.desk.decisions.touched(parse_int(asked.get("since", "0"), 0), PAGE_ROWS)
+        rows = self.desk.decisions.touched(_parse_int(asked.get("since", "0"), 0), PAGE_ROWS)
         return {"last": last, "rows": rows, **self.desk.progress.describe()}
 
     async def _decide(self, asked):
@@ -249,9 +241,9 @@ class ReviewPages:
         n_rows = sum(one is not None and one.who == who for one in latest)
         return {"act": act, "rows": n_rows, **self.desk.progress.describe()}
 
-    async def _revert(self, work, nothing, asked):
+    def _revert(self, work, nothing, asked):
         try:
-            found = await asyncio.to_thread(work, check_name(asked.get("who")))
+            found = work(check_name(asked.get("who")))
         except NothingToUndo:
             raise Refusal(409, nothing) from None
         except Conflict as conflict:
@@ -316,6 +308,12 @@ class AuditPages:
         except NotAsked as error:
             raise Refusal(409, str(error), **self._ask(who)) from None
         return {"told": told, **self._ask(who)}
+
+
+def _parse_int(text: str, least: int) -> int:
+    if not text.isdecimal() or len(text) > 12 or int(text) < least:
+        raise Refusal(400, f"A whole number of at least {least} was expected; got {text[:20]!r}.")
+    return int(text)
 
 
 def _read_seen(body: dict[str, Any]) -> int | None:
