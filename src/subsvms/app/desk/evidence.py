@@ -300,12 +300,12 @@ class Columns:
         return {name: self.words_of(name).mark(values[name], *classes) for name in self.read}
 
 
-def shorten(text: str, most: int = EXCERPT, around: str = "") -> str:
+def shorten(text: str, around: str = "") -> str:
     """Return the beginning of a text in one line, or the part around a text that is searched for."""
     place = text.casefold().find(around.casefold())
-    start = place - most // 3 if place > 2 * most // 3 else 0
-    line = "…" * (start > 0) + " ".join(text[start : start + 4 * most].split())
-    return line if len(line) <= most else line[:most] + "…"
+    start = place - EXCERPT // 3 if place > 2 * EXCERPT // 3 else 0
+    line = "…" * (start > 0) + " ".join(text[start : start + 4 * EXCERPT].split())
+    return line if len(line) <= EXCERPT else line[:EXCERPT] + "…"
 
 
 def separate_numbers(supporting: Sequence, opposing: Sequence, scale: float) -> float:

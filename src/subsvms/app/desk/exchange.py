@@ -125,9 +125,13 @@ def _make_issue_task(line: Line) -> Line:
 
 
 def _make_issue_record(line: Line) -> Line:
-    data = {name: line[name] for name in TASK_DATA if name in line and name != "suggested"}
+    known = [name for name in TASK_DATA if name != "suggested" and line.get(name) is not None]
     guess = {"value": line["suggested"], "score": line["confidence"], "agent": "subsvms"}
-    return tool_files.make_record(data, line["values"], guess)
+    return {
+        "id": str(line["row"]), "fields": {"text": tool_files.as_lines(line["values"])},
+        "metadata": {name: line[name] for name in known},
+        "suggestions": {"label": guess}, "responses": {}, "vectors": {},
+    }  # fmt: skip
 
 
 FORMATS: dict[str, tuple[str, Render]] = {

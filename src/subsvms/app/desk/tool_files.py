@@ -58,22 +58,13 @@ def as_parquet(lines: list[Line]) -> bytes:
 
 
 def as_tasks(tasks: Iterable[Line]) -> bytes:
-    """Return Label Studio's tasks, or Argilla's records; see `make_task` and `make_record`."""
+    """Return Label Studio's tasks, or Argilla's records."""
     return json.dumps(list(tasks), ensure_ascii=False, indent=1).encode()
 
 
 def make_task(data: Line, values: Line, **more: Any) -> Line:
     """Return one of Label Studio's tasks, which shows the values of a row."""
     return {"data": data | {"text": as_lines(values), "values": values}, **more}
-
-
-def make_record(data: Line, values: Line, suggestion: Line) -> Line:
-    """Return one of Argilla's records, which shows the values of a row; only what is known is metadata."""
-    return {
-        "id": str(data["row"]), "fields": {"text": as_lines(values)},
-        "metadata": {name: value for name, value in data.items() if value is not None},
-        "suggestions": {"label": suggestion}, "responses": {}, "vectors": {},
-    }  # fmt: skip
 
 
 def as_lines(values: Line) -> str:
