@@ -171,14 +171,12 @@ class Applied:
         """Where the labels come from, as far as people and audits gave them."""
         if not self.labels.known:
             return "nobody has decided on a row"
-        n_decided, n_answered, n_unseen = (
-            len(some) for some in (self.labels.decided, self.labels.answered, self.labels.unseen)
-        )
-        parts = []
+        counts = [len(some) for some in (self.labels.decided, self.labels.answered, self.labels.unseen)]
         told = [
             "" if n == of else f" ({n:,} of them differ{'s' * (n == 1)})"
-            for n, of in zip(self.differing, (n_decided, n_answered, n_unseen), strict=False)
+            for n, of in zip(self.differing, counts, strict=False)
         ]
+        parts, (n_decided, n_answered, n_unseen) = [], counts
         if n_decided or not (n_answered or n_unseen):
             parts.append(f"{format_count(n_decided, 'row was', 'rows were')} decided by people{told[0]}")
         if n_answered:

@@ -218,7 +218,7 @@ class QuestionDesk(Desk):
     def enter(self, answers: list[tuple[str, int, Any, int]]) -> list[dict[str, Any]]:
         """Store several answers, all or none; parameters and result as in `answer`, for each."""
         read = [
-            (check_name(who), row, None if label is None else self.read_label(label), id)
+            (check_name(who), row, None if label is None else self.labels[self.find_class(label)], id)
             for who, row, label, id in answers
         ]
         new: list[Answer] = []

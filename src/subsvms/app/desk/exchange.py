@@ -286,7 +286,7 @@ def import_answers(desk: "QuestionDesk", path: Path, *, who: str | None = None) 
             raise entry.refuse(f"is about row {row} once more")
         seen.add(row)
         since = [answer for answer in desk.log[asked:number] if answer.row == row]
-        if since and since[0].label != (None if label is None else desk.read_label(label)):
+        if since and since[0].label != (None if label is None else desk.labels[desk.find_class(label)]):
             raise entry.refuse(f"gives row {row} another answer than before, and an answer stands")
         if not since:
             if row not in places:

@@ -99,11 +99,11 @@ class Desk:
         """Names of the values of a row."""
         return self.columns or self.source.empty.column_names  # LIBSVM text has one, a label alone none
 
-    def read_label(self, name: Any) -> Any:
-        """Return the label of the table that the name of a class means."""
+    def find_class(self, name: Any) -> int:
+        """Return the number of the class with this name."""
         if name not in self.classes:
             raise TableError(f"There is no class {show(name)}: choose one of those in the table.")
-        return self.labels[self.classes.index(name)]
+        return self.classes.index(name)
 
     def read_scores(self) -> Scores:
         """Return the scores of the run, as it wrote them: the order of the questions follows from them."""

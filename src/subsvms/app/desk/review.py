@@ -186,8 +186,7 @@ class ReviewDesk(Desk):
         keep = (shown >= wanted.low) & (shown <= wanted.high)
         for name, codes in ((wanted.given, self.given), (wanted.suggested, self.suggested)):
             if name is not None:
-                self.read_label(name)
-                keep &= codes == self.classes.index(name)
+                keep &= codes == self.find_class(name)
         if wanted.status == "disputed":
             keep &= self.progress.flags["disputed"]
         elif wanted.status == "second":
@@ -319,10 +318,10 @@ class ReviewDesk(Desk):
         number = self.place[row]
         names = {"accept": self.suggested[number], "keep": self.given[number]}
         if verdict == "label":
-            chosen = self.read_label(label)
+            chosen = self.find_class(label)
             for same, code in names.items():  # the suggested label accepts, the given one keeps
-                verdict = same if code == self.classes.index(str(label)) else verdict
-            return Decided(row, verdict, chosen, note)
+                verdict = same if code == chosen else verdict
+            return Decided(row, verdict, self.labels[chosen], note)
         if verdict in ("skip", "drop"):
             return Decided(row, verdict, None, note)
         if verdict not in names:
