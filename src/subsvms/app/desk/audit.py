@@ -254,7 +254,7 @@ class QuestionDesk(Desk):
 
     def _check_asked(self, row: Any, id: Any) -> None:
         """Raise an error unless a row is asked, and nobody answered since the question `id` was shown."""
-        if not all(isinstance(one, int) and not isinstance(one, bool) for one in (row, id)):
+        if not all(type(one) is int for one in (row, id)):
             raise NotAsked(f"An answer must name its row and its question; got {show(row)} and {show(id)}.")
         if not 0 <= id <= len(self.log):
             raise NotAsked(f"There is no question {id}: ask for the next one.")

@@ -38,7 +38,7 @@ class Desk:
         self.record = read_record(self.folder)
         self.options, self.title = self.record.options, self.record.found.title
         self.in_parts = self.options.pool_size is not None  # then the table is not in memory
-        self.paths = [Path(one) for one in self.record.input.paths if not is_address(one)]
+        self.paths = [Path(one) for one in self.record.input.paths if not is_address(one)]  # of the table
         self.media_folder = self.paths[0].parent if self.paths else None  # of pictures and sounds
         self.source: Rows = self._open_rows()
         self.columns = self.source.columns  # but the label

@@ -187,7 +187,7 @@ class ReviewPages:
         return {"total": len(found), "offset": offset, "last": last, "issues": issues}
 
     def _check_row(self, row):
-        if isinstance(row, bool) or not isinstance(row, int) or row not in self.desk.place:
+        if type(row) is not int or row not in self.desk.place:
             raise Refusal(404, "This row is not an issue.")
         return row
 
@@ -318,7 +318,7 @@ def _parse_int(text: str, least: int) -> int:
 
 def _read_seen(body: dict[str, Any]) -> int | None:
     seen = body.get("seen")
-    if seen is not None and (isinstance(seen, bool) or not isinstance(seen, int) or not 0 <= seen < 2**63):
+    if seen is not None and (type(seen) is not int or not 0 <= seen < 2**63):
         raise Refusal(400, "The act that was seen must be a whole number, at least 0.")
     return seen
 
