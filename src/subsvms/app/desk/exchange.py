@@ -105,12 +105,12 @@ def describe_consensus(desk: ReviewDesk) -> list[Line]:
     for place, (row, values) in enumerate(zip(rows.tolist(), desk.show(rows.tolist()), strict=True)):
         label, quality = desk.classes[scores.given[row - 1]], float(scores.quality[row - 1])
         lines.append({
-            **dict.fromkeys((*KNOWN, *tool_files.DECIDED)), "row": row, "given": label, "suggested": label,
+            **dict.fromkeys((*KNOWN, *tool_files.DECIDED)), "row": row,
+            "id": None if ids is None else as_text(ids[place]), "given": label, "suggested": label,
             "confidence": round(quality, DIGITS), "label_quality": quality, "is_label_issue": False,
             "reason": f"the consensus of {answers.per_row[row - 1]} people",
             "values": dict(zip(desk.shown_columns, values, strict=True)),
         })  # fmt: skip
-        lines[-1] |= {} if ids is None else {"id": as_text(ids[place])}
     return lines
 
 
