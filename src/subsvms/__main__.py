@@ -32,9 +32,17 @@ def repeat_stop(lost: Any) -> None:
     """Repeat a Ctrl-C that came where nothing can be raised, such as in a finalizer, and would be lost."""
     if lost.exc_type is not KeyboardInterrupt:
         return sys.__unraisablehook__(lost)
-    again = threading.Timer(0.01, _thread.interrupt_main)  # now it would come in here
+    again = threading.Timer(0.01, interrupt)  # at once it would be lost in here
     again.daemon = True
     again.start()
+
+
+def interrupt() -> None:
+    """Do what Ctrl-C does, from another thread; where that is possible a wait ends, too."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:  # on Windows
+        _thread.interrupt_main()
 
 
 if __name__ == "__main__":

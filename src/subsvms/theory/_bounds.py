@@ -359,7 +359,8 @@ def vote_failure(J: int, phi: float) -> float:
     """Bound the probability that the majority of J SVMs errs on a row: exp(-2 J (1/2 - phi)^2) (Theorem 6).
 
     Assumes that each SVM errs on *this* row with probability at most phi, independently; phi of Theorem 6
-    is an average over rows: one that most SVMs get wrong stays wrong whatever J is. Ties count as errors.
+    is an average over rows, and a row that most SVMs get wrong stays wrong whatever J is. Ties count as
+    errors.
 
     Examples
     --------

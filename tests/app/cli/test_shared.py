@@ -145,19 +145,16 @@ class Ending:
 
 def app(prog_name):
     Ending()
-    for _ in range({times}):
-        time.sleep(0.01)
+    time.sleep({seconds})
 
 main.app = app
 __main__.main()
 """
 
 
-@pytest.mark.parametrize("error, times, code", [("KeyboardInterrupt", 4000, 130), ("ValueError", 10, 0)])
-def test_ctrl_c_in_a_finalizer_is_not_lost_and_other_errors_are_shown(error, times, code):
-    program = LOST.format(error=error, times=times)
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
+@pytest.mark.parametrize("error, seconds, code", [("KeyboardInterrupt", 3600, 130), ("ValueError", 0.1, 0)])
+def test_ctrl_c_in_a_finalizer_ends_a_wait_and_other_errors_are_shown(error, seconds, code):
+    program = LOST.format(error=error, seconds=seconds)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert ended.returncode == code
-    assert (ended.stderr == "subsvms: stopped.\n") == (code == 130) and ("ValueError" in ended.stderr) == (
-        code == 0
-    )
+    assert ended.stderr == "subsvms: stopped.\n" if code else "ValueError" in ended.stderr

@@ -190,8 +190,8 @@ def open_page(desk: Any, first: str, verb: str, what: str, page: PageOptions) ->
 
     def ready(address):
         print_text(f"{first}, at {address}")
-        whose = f"Anyone on this machine with this address can {verb}"
-        print_text(f"{whose}. Press Ctrl-C to stop; {what} are kept.")
+        who = f"Anyone on this machine with this address can {verb}"
+        print_text(f"{who}. Press Ctrl-C to stop; {what} are kept.")
         if page.browser:
             typer.launch(address)
 

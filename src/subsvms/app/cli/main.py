@@ -124,6 +124,7 @@ def choose_engine(
 
 def refuse_other_settings(context: typer.Context) -> None:
     """Raise an error if an option is given that the record of the run already holds."""
+    # a run depends on features and decisions, too
     allowed = {one.name for one in list_options(Work)} - {"features", "decisions"}
     for name in context.params.keys() - allowed:
         if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE":

@@ -2,8 +2,8 @@
 
 - `opened`: the folder, opened; `rows`: rows of its table; `questions`: what people are asked, in order;
 - `review`: issues that people decide about in any order; `evidence`: what they see;
-- `audit`: a desk with such questions, which are drawn and whose answers stand;
-- `apply`: what follows from all that was answered, and the table with these labels;
-- `exchange`: both in files of other tools (`tool_files`);
+- `audit`: a desk whose questions are drawn, and whose answers stand;
+- `exchange`: issues, decisions, questions and answers in files of other tools (`tool_files`);
+- `apply`: the labels that follow from all that people did, and the table with them;
 - `server` and `guard`: the page, alone or beside a program that goes on.
 """

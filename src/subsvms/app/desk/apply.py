@@ -1,4 +1,4 @@
-"""What follows from all that people did, and the table with these labels, in the format of the original.
+"""The labels that follow from all that people did, and the table with them, in the format of the original.
 
 Rows that nobody decided keep their given label, or follow the suggestion where the run flagged them or filled
 a label in. After answers of an audit or a confirmation, what they prove is followed in any case, and of the

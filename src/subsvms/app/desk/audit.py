@@ -39,7 +39,7 @@ SPOILED = {"until": {"audit", "confirm"}, "audit": {"until"}, "confirm": {"until
 class QuestionDesk(Desk):
     """A run's folder, and questions about its rows, which are begun or go on; see `AuditDesk`.
 
-    wanted: options of `kind.defaults`, but `seed` for `random_state`; None is what was begun, or the default.
+    wanted: options of `kind.defaults`, but `seed` for `random_state`; None: as it was begun, or by default.
     """
 
     room = page = "audit"
@@ -72,17 +72,20 @@ class QuestionDesk(Desk):
         self._open(create, self._sort_options(wanted))
 
     def _sort_options(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        """Return the options that are wanted, in the order of the defaults: an error tells the first."""
+        """Return the options that are wanted, in the order of the defaults: an error names the first."""
         names = {"seed": "random_state"}
         found = {names.get(name, name): value for name, value in wanted.items() if value is not None}
-        return {name: found[name] for name in sorted(found, key=list(self.kind.defaults).index)}
+        if unknown := found.keys() - self.kind.defaults:
+            raise TypeError(f"{type(self).__name__} has no option {min(unknown)!r}.")
+        return {name: found[name] for name in self.kind.defaults if name in found}
 
     @property
     def flags(self) -> dict[str, Any]:
         """What the command line needs to ask these questions again, besides the folder."""
-        known = {} if self.work is None else self.work.options
-        names = {"estimate": "n_answers", "until": "error_rate", "test": None}  # options that they take
-        return {self.part: known.get(names[self.part], NOTHING)} if self.part in names else {}
+        told = {"estimate": "n_answers", "until": "error_rate"}.get(self.part)  # the value of the flag
+        if told is None:
+            return {"test": NOTHING} if self.part == "test" else {}
+        return {self.part: NOTHING if self.work is None else self.work.options[told]}
 
     @property
     def meta(self) -> dict[str, Any]:

@@ -175,7 +175,7 @@ class Columns:
         return [name for name in self.names if self.uses[name] is not None]
 
     @cached_property
-    def read(self) -> list[str]:
+    def long_used(self) -> list[str]:
         """The columns with long texts that the run used."""
         return [name for name in self.long if self.uses[name] is not None]
 
@@ -215,23 +215,25 @@ class Columns:
         return self._words[name]
 
     @cached_property
-    def compared(self) -> dict[str, dict[int, Any]]:
+    def compared(self) -> dict[int, tuple]:
         """The values of all witnesses, by row, in the columns that were used: numbers, or text."""
         rows = sorted({row for sides in self.desk.compared for side in sides for row in side})
         taken = self.desk.take(rows, self._used)
         columns = zip(self._used, taken.columns, strict=True)
-        return {name: dict(zip(rows, self._read(name, one).tolist(), strict=True)) for name, one in columns}
+        values = [self._read(name, column).tolist() for name, column in columns]
+        return dict(zip(rows, zip(*values, strict=True), strict=True)) if values else {}
 
     def rank(self, number: int) -> list[Column]:
         """Return the columns, those first that tell the witnesses of an issue apart."""
         sides = self.desk.compared[number]
         alone, found = self._contrast(number) if not any(sides) else {}, []
         for name in self.names:
-            values, apart = self.compared.get(name), alone[name][0] if name in alone else 0.0
-            if values is not None and all(sides):
-                first, second = ([values[row] for row in side] for side in sides)
+            used, apart = self.uses[name] is not None, alone[name][0] if name in alone else 0.0
+            if used and all(sides):
+                place = self._used.index(name)
+                first, second = ([self.compared[row][place] for row in side] for side in sides)
                 apart = self._separate(name, first, second, number)
-            found.append(Column(name, apart, values is not None, name in self.long))
+            found.append(Column(name, apart, used, name in self.long))
         return sorted(found, key=lambda column: (not column.used, -column.separation))
 
     def _contrast(self, number: int) -> dict[str, tuple[float, list]]:
@@ -297,7 +299,7 @@ class Columns:
     def mark(self, values: dict[str, str], number: int) -> dict[str, list[Mark]]:
         """Return the words of the long texts of a row that speak for either class of an issue."""
         classes = self._find_classes(number)
-        return {name: self.words_of(name).mark(values[name], *classes) for name in self.read}
+        return {name: self.words_of(name).mark(values[name], *classes) for name in self.long_used}
 
 
 def shorten(text: str, around: str = "") -> str:

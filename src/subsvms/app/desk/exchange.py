@@ -71,6 +71,7 @@ def export_issues(folder: str | Path, format: str, *, output: Path | None = None
         path = output or desk.folder / f"issues{ending}"
         target = desk.check_output(path, force=force)
         lines = describe_issues(desk)
+        # These tools get the other rows with several answers, too.
         others = describe_consensus(desk) if format in ("label-studio", "argilla") else []
     write_content(target, render(lines + others))
     more = f", and {format_count(len(others), 'other row')} with several answers" if others else ""

@@ -56,7 +56,7 @@ class Turns:
     part, option = "audit", "answers"  # what it is for, and the option that says how much is asked
     why_one = "a table has one audit, because trying several until one passes would void its claim"
     kind: type[Audit] | type[Confirmation] | type[Target] = Audit
-    defaults: dict[str, Any] = {  # what can be wanted otherwise
+    defaults: dict[str, Any] = {  # of all options
         "n_answers": 50, "random_state": 0, "repeat": True, "confidence": 0.95, "for_model": False,
     }  # fmt: skip
 
@@ -92,7 +92,7 @@ class Turns:
 
     @classmethod
     def _check(cls, ranking, how):
-        _check_few(ranking, how.get("n_answers", 1), cls.option)
+        _check_few(ranking, how.get("n_answers", 1), cls.option)  # a target takes one at least
         if how.get("for_model") and ranking.several:
             raise TableError("{for_model} is for two classes, and there are {n}.", n=len(ranking.classes))
 

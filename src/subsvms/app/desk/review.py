@@ -278,8 +278,8 @@ class ReviewDesk(Desk):
 
     def _choose_previewed(self, number: int) -> list[str]:
         if number not in self._previewed:
-            ranked = [] if self.about.read else self.about.rank(number)
-            self._previewed[number] = self.about.read[:1] or [one.name for one in ranked[:PREVIEWED]]
+            ranked = [] if self.about.long_used else self.about.rank(number)
+            self._previewed[number] = self.about.long_used[:1] or [one.name for one in ranked[:PREVIEWED]]
         return self._previewed[number]
 
     def describe(self, row: int, viewer: str | None = None) -> dict[str, Any]:

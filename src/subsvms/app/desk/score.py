@@ -44,11 +44,11 @@ class Predicted:
     def draw(self, begun: "BegunScore") -> list[int]:
         """Return the rows to ask about, from 0."""
         one, *others = self.predictions.values()
-        how = self.find_metric(begun) | {"random_state": begun.random_state}
+        how = self.metric_options(begun) | {"random_state": begun.random_state}
         n_answers = min(begun.n_answers, len(self.given))
         return draw_test_rows(self.given, one, n_answers, other=others[0] if others else None, **how)
 
-    def find_metric(self, begun: "BegunScore") -> dict[str, Any]:
+    def metric_options(self, begun: "BegunScore") -> dict[str, Any]:
         """Return the metric, and the class that counts as positive as the table has it."""
         positive = begun.positive
         if positive is not None:
@@ -110,7 +110,8 @@ class Score(Sample):
         if others:
             difference = compare_models(asked.given, one, others[0], *answered, level=level)
             return f"{' minus '.join(map(show, asked.predictions))}: {difference}"
-        return str(score_interval(asked.given, one, *answered, level=level, **asked.find_metric(self.begun)))
+        how = asked.metric_options(self.begun)
+        return str(score_interval(asked.given, one, *answered, level=level, **how))
 
 
 class ScoreDesk(QuestionDesk):

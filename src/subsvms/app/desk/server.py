@@ -44,7 +44,7 @@ FIRST_PORT, OWN_PORTS = 8765, 1000  # among which that of a page is, if none is 
 REFRESH_SECONDS = 0.5  # between looks for what other processes decided
 
 Asked = dict[str, Any]  # the body of a request, or its query
-Work = Callable[[Asked], Any]  # what may take a while is no coroutine, and runs in a thread
+Work = Callable[[Asked], Any]  # a plain function may take a while: it runs in a thread
 
 
 def serve(

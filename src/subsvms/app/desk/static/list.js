@@ -16,7 +16,7 @@ const WORDS = { accept: "Accept all", keep: "Keep all", skip: "Skip all", drop: 
 let nothing = ""; // counts and filter for which it is said that nothing is left
 let turn = 0; // an answer to an outdated request is dropped
 /** @type {Promise<void>} */
-let latest = Promise.resolve(); // the list that was asked for last is shown
+let latest = Promise.resolve(); // kept once the list that was asked for last is shown
 /** @type {Map<number, number>} */
 const passed = new Map(); // rows that were decided here, and the act that stored it: Infinity while it is on the way
 

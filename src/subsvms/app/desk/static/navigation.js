@@ -11,7 +11,7 @@ import { forgetAddress, isForeignAddress, isQueue, isSmall, lastPage, ownAddress
 const FAR = 20; // pages to search for the next open issue
 const FEW = 10; // rows left in the list from which on more are loaded
 let isTurning = false; // another page of the list is being loaded
-let left = /** @type {number | null} */ (null); // the row that is shown while a link is followed
+let expected = /** @type {number | null} */ (null); // the row that is shown while a link is followed, unless somebody chooses another
 let followed = 0; // addresses, of which only the last is shown
 
 /** @param {number} by */
@@ -93,7 +93,7 @@ export async function narrow(/** @type {Partial<import("./types.js").Filter>} */
 export async function follow() {
   if (!isForeignAddress()) return;
   const own = ++followed;
-  left = state.row;
+  expected = state.row;
   const row = readAddress();
   drawFilter();
   try {
@@ -109,7 +109,7 @@ export async function follow() {
 }
 
 /** Show it when the server is back, unless somebody chose another row meanwhile. */
-export const followAgain = async () => (state.row === left ? await follow() : writeAddress());
+export const followAgain = async () => (state.row === expected ? await follow() : writeAddress());
 
 /** Choose a row, or the first of the list if this row is not an issue. */
 async function chooseOrFirst(/** @type {number | null} */ row) {
@@ -123,6 +123,6 @@ async function chooseOrFirst(/** @type {number | null} */ row) {
 }
 
 function chooseLinked(/** @type {number | null} */ row) {
-  left = row;
+  expected = row;
   return choose(row);
 }
