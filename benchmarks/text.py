@@ -206,8 +206,8 @@ def ask(texts, given, seed):
     yield np.asarray(correction.labels), correction.label_quality
     features = make_features(read_frame(frame, "label"), keep=["text"]).X
     yield ask_cleanlab(judge(features, given, seed), given)
-    votes = correction.votes.counts / correction.votes.n_voters[:, None]
-    yield ask_cleanlab(votes, given)
+    votes = correction.votes.counts + (correction.votes.n_voters == 0)[:, None]  # of a tiny class: any
+    yield ask_cleanlab(votes / votes.sum(axis=1, keepdims=True), given)
     p = judge(TfidfVectorizer().fit_transform(texts), given, seed)
     yield ask_cleanlab(p, given)
     yield ask_subsvms(p, given)
