@@ -183,7 +183,8 @@ class Applied:
             was = "" if parts else " was" if n_answered == 1 else " were"
             parts.append(f"{n_answered:,}{was} answered in the {self.room}{told[1]}")
         if n_unseen:
-            parts.append(f"{format_count(n_unseen, 'was', 'were')} changed by it unseen{told[2]}")
+            by = "it" if n_answered else f"the {self.room}"
+            parts.append(f"{format_count(n_unseen, 'was', 'were')} changed by {by} unseen{told[2]}")
         return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
     @property

@@ -249,7 +249,8 @@ class ReviewPages:
         except Conflict as conflict:
             name = conflict.theirs[0].who
             raise Refusal(409, f"{name} decided differently since, so nothing was redone.") from None
-        return {"rows": [decision.row for decision in found], **self.desk.progress.describe()}
+        rows, note = [decision.row for decision in found], found[0].note  # rows decided together have one
+        return {"rows": rows, "note": note, **self.desk.progress.describe()}
 
     async def _store(self, act: Act) -> int:
         """Store decisions and return the number of their act when it is on disk."""

@@ -61,7 +61,7 @@ def test_a_lost_connection_is_reported_and_work_continues_once_it_is_back(audit,
     ann.settle()
     ann.page.route("**/api/**", lambda route: route.abort())
     ann.page.keyboard.press("1")
-    ann.see("#lost:not([hidden])", "The server is not responding. Nothing can be answered until it does")
+    ann.see("#lost:not([hidden])", "The server is not responding. Nothing more can be answered until it does")
     ann.see("#said.wrong", "The answer waits here, and is sent once the server responds.")
     assert ann.row == first and stored_answers(folder) == []
     ann.page.unroute("**/api/**")

@@ -1,8 +1,13 @@
 """The review page in a real browser, against a real server."""
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from browsers import HOSTILE, read_acts, stored, total, until
 from web_pages import PAPER
+
+from subsvms.app.desk.opened import open_acts
 
 pytestmark = pytest.mark.slow
 
@@ -296,3 +301,19 @@ def test_a_run_without_issues_says_so(review):
     ann.page.route("**/api/issues?*", lambda route: route.fulfill(json=issues))
     ann.page.reload()
     ann.see("#nothing", "looks suspicious: there is nothing to review.")
+
+
+def test_a_note_comes_back_with_its_decision_undone_and_stays_with_one_done_again(review, folder):
+    ann = review()
+    first = ann.row
+    ann.press("n")
+    ann.page.keyboard.type("ask the branch")
+    ann.press("Enter", "g", "u")
+    ann.see("#said", f"Undone: row {first}.")
+    assert ann.row == first and ann.page.input_value("#note-text") == "ask the branch"
+    ann.press("a", "u", "Shift+U")
+    ann.see("#said", f"Done again: row {first}.")
+    assert ann.row == first and ann.page.input_value("#note-text") == "ask the branch"
+    ann.press("g")
+    with closing(open_acts(Path(folder))) as book:
+        assert (book.latest(first).verdict, book.latest(first).note) == ("keep", "ask the branch")

@@ -243,6 +243,28 @@ def test_labels_that_are_digits_are_their_own_keys_and_a_likely_suggestion_is_fi
         ann.context.close()
 
 
+@pytest.mark.parametrize("width", [390, 800])
+def test_no_label_leaves_its_button_and_tables_say_that_they_go_on(browser, tmp_path, width):
+    names = {"yes": "mortgage_foreclosure_complaint", "no": "credit_card_payment_refused"}
+    rows = [row | {"default": names[row["default"]]} for row in make_rows(300)[0]]
+    for row in rows[:30]:
+        row["default"] = "unauthorised_withdrawal"
+    table = write(tmp_path / "loans.csv", rows)
+    folder = do_job(str(table), Options(label="default", n_estimators=100), Work(n_jobs=1)).written.folder
+    with serving_here(folder) as address:
+        ann = Reviewer(browser, address, width=width, height=844)
+        ann.page.click("#lines button")
+        ann.page.wait_for_selector("#detail-title")
+        room = (
+            "all => all.flatMap(one => { const own = one.querySelector('.label bdi').getBoundingClientRect(),"
+            "whole = one.getBoundingClientRect(); return [own.x - whole.x, whole.right - own.right] })"
+        )
+        assert min(ann.page.eval_on_selector_all(".class", room)) >= 0
+        assert ann.page.eval_on_selector(".scroll", "one => getComputedStyle(one).backgroundImage") != "none"
+        ann.check()
+        ann.context.close()
+
+
 @pytest.mark.parametrize("width", [390, 800, 1280])
 def test_long_names_never_hide_the_suggestion_or_a_value(browser, long_names, width):
     with serving_here(long_names) as address:

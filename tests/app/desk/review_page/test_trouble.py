@@ -206,7 +206,9 @@ def test_a_server_that_hangs_is_reported_and_no_key_is_lost_silently(browser, fo
         ann.see("#lost:not([hidden])", "Waiting for the server, which has not responded for some seconds.")
         ann.page.keyboard.press("g")
         ann.see("#said.wrong", "Not decided: the server is not responding.")
-        ann.see("#lost:not([hidden])", "Nothing can be decided until it does")  # it was given up, and is kept
+        ann.see(
+            "#lost:not([hidden])", "Nothing more can be decided until it does"
+        )  # it was given up and kept
         process.send_signal(signal.SIGCONT)
         ann.page.wait_for_selector("#lost", state="hidden")
         ann.see("#said", f"Row {first}: you accepted")

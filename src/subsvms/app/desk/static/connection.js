@@ -25,7 +25,7 @@ export function watch(loadNews, room, act, kept = () => "") {
   [load, formatKept] = [loadNews, kept];
   words = {
     silent:
-      `The server is not responding. Nothing can be ${act} until it does; trying again. ` +
+      `The server is not responding. Nothing more can be ${act} until it does; trying again. ` +
       "If it was stopped, start it again: this tab goes on by itself.",
     restarted:
       `Another page is served here now: about another run, or with a new address. Everything confirmed here is saved. ` +

@@ -209,13 +209,16 @@ export const redo = () => revert("redo", "Done again");
 async function revert(path, word) {
   if (!isReady() || !(ownName() || (await needName()))) return;
   const send = async () => {
-    const { rows, ...counts } = await post(path, { who: ownName() });
+    const { rows, note, ...counts } = await post(path, { who: ownName() });
     drawCounts(counts);
     const isOne = rows.length === 1;
     say(`${word}: ${isOne ? `row ${count(rows[0])}` : plural(rows.length, "row")}.`);
     rows.forEach((/** @type {number} */ row) => notePassed(row, null));
     forget();
-    if (isOne) state.row = rows[0];
+    if (isOne) {
+      restoreDraft(rows[0], note);
+      [state.row, state.issue] = [rows[0], null]; // it is shown anew, with its note
+    }
     await showList();
     await choose(isOne ? rows[0] : (state.issues[0]?.row ?? null));
   };
