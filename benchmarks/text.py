@@ -206,7 +206,7 @@ def ask(texts, given, seed):
     yield np.asarray(correction.labels), correction.label_quality
     features = make_features(read_frame(frame, "label"), keep=["text"]).X
     yield ask_cleanlab(judge(features, given, seed), given)
-    votes = correction.votes.counts + (correction.votes.n_voters == 0)[:, None]  # of a tiny class: any
+    votes = correction.votes.counts + (correction.votes.n_voters == 0)[:, None]  # all classes alike
     yield ask_cleanlab(votes / votes.sum(axis=1, keepdims=True), given)
     p = judge(TfidfVectorizer().fit_transform(texts), given, seed)
     yield ask_cleanlab(p, given)

@@ -39,8 +39,9 @@ def repeat_stop(lost: Any) -> None:
 
 def interrupt() -> None:
     """Do what Ctrl-C does, from another thread; where that is possible a wait ends, too."""
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    main_thread = threading.main_thread().ident
+    if main_thread is not None and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main_thread, signal.SIGINT)
     else:  # on Windows
         _thread.interrupt_main()
 

@@ -280,6 +280,48 @@ def test_who_chose_a_row_while_the_server_was_gone_stays_there(review):
     ann.forget("ERR_FAILED")
 
 
+def test_who_chose_a_row_while_a_link_was_on_its_way_stays_there_if_it_fails(review):
+    ann = review()
+    chosen = ann.rows[1]
+    held = []
+
+    def hold(route):
+        if "/issues?" in route.request.url and not held:
+            held.append(route)
+        else:
+            route.abort()
+
+    ann.page.route(LISTS, hold)
+    ann.page.evaluate("location.hash = '#row=21'")
+    wait(ann.page, lambda: held)
+    ann.page.keyboard.press("j")
+    ann.see("#issue", f"Row {chosen}:")
+    held[0].abort()
+    ann.see("#said.wrong", "The server is not responding.")
+    ann.page.unroute(LISTS)
+    ann.page.wait_for_selector("#lost", state="hidden")
+    wait(ann.page, lambda: ann.page.url.endswith(f"#row={chosen}"))
+    assert ann.row == chosen != 21
+    ann.forget("ERR_FAILED")
+
+
+def test_an_undone_row_is_shown_although_its_list_was_lost(review, folder):
+    ann = review()
+    first = ann.row
+    ann.press("g")
+    ann.page.route(LISTS, lambda route: route.abort())
+    ann.page.keyboard.press("u")
+    ann.see("#said.wrong", "The server is not responding.")
+    ann.page.unroute(LISTS)
+    ann.page.wait_for_selector("#lost", state="hidden")
+    ann.see("#issue", f"Row {first}:")
+    ann.settle()
+    ann.page.keyboard.press("a")
+    wait(ann.page, lambda: stored(folder))
+    assert stored(folder)[first][0] == "accept"
+    ann.forget("ERR_FAILED")
+
+
 def test_a_click_that_began_before_the_list_was_drawn_again_counts(review):
     ann, bob = review(), review(name="Bob")
     first, _, third = ann.rows[:3]

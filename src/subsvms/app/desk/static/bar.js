@@ -44,7 +44,7 @@ export function drawBar(issue, isOther) {
   $("bar").classList.toggle("idle", issue === null);
   drawClasses(issue);
   for (const button of all("#bar button")) if (button instanceof HTMLButtonElement) button.disabled = issue === null;
-  if (isOther) drawNote(issue);
+  if (isOther || document.activeElement !== $("note-text")) drawNote(issue); // what is being typed stays
 }
 
 /** @param {Issue | null} issue */

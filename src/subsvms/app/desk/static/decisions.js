@@ -217,7 +217,7 @@ async function revert(path, word) {
     forget();
     if (isOne) {
       restoreDraft(rows[0], note);
-      [state.row, state.issue] = [rows[0], null]; // it is shown anew, with its note
+      state.row = rows[0];
     }
     await showList();
     await choose(isOne ? rows[0] : (state.issues[0]?.row ?? null));
